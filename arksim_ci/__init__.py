@@ -1,0 +1,3 @@
+"""The quality gate for chat agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""The user's agent, however it is reached."""

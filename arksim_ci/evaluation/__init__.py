@@ -1,0 +1,1 @@
+"""From conversations to scores, unique errors and what to change."""

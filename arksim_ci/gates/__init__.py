@@ -1,0 +1,1 @@
+"""The decision: pure functions from what was measured to a verdict."""

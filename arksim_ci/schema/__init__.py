@@ -1,0 +1,1 @@
+"""The documented files as pydantic models, and the words that they share."""

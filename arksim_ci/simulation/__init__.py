@@ -1,0 +1,1 @@
+"""Conversations between simulated users and the agent."""

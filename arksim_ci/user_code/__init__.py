@@ -1,0 +1,1 @@
+"""The user's own Python, as a guest in a process of its own."""

@@ -1,0 +1,152 @@
+"""A real local HTTP server that plays the LLM provider and the agent, as a test scripts them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+
+@dataclass(frozen=True)
+class Request:
+    """What arrived. `question` is the kind of LLM question (the JSON schema's or forced tool's name), "" if none."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    number: int
+    """How many requests came to this role before, from 0."""
+
+    @property
+    def question(self) -> str:
+        response_format = self.body.get("response_format") or {}
+        if response_format.get("type") == "json_schema":
+            return str(response_format["json_schema"]["name"])
+        tools = self.body.get("tools") or []
+        return str(tools[0]["function"]["name"]) if tools else ""
+
+    @property
+    def text(self) -> str:
+        """All messages as one text."""
+        return "\n".join(str(message.get("content")) for message in self.body.get("messages", []))
+
+
+@dataclass
+class Reply:
+    """What to answer. `content` is put into a chat completion; `body` (JSON value or raw bytes) replaces the whole answer."""
+
+    content: str | None = None
+    status: int = 200
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    drop: bool = False
+    """Cut the connection instead of answering."""
+
+
+Script = Callable[[Request], Reply]
+
+
+def completion(content: str | None, model: str = "scripted-1", **message: Any) -> dict[str, Any]:
+    """A chat completion as OpenAI shapes it."""
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [
+            {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content, **message}}
+        ],
+        "usage": {
+            "prompt_tokens": 100,
+            "completion_tokens": 10,
+            "total_tokens": 110,
+            "prompt_tokens_details": {"cached_tokens": 40},
+        },
+    }
+
+
+class ScriptedServer:
+    """Serves `/v1/chat/completions` and `/v1/models/{model}` by `llm` and `models`, `/agent` by `agent`.
+
+    Scripts may be replaced while it runs. `requests` lists what arrived, by role.
+    """
+
+    def __init__(self, llm: Script, agent: Script | None = None, models: Script | None = None) -> None:
+        self.llm = llm
+        self.agent = agent or (lambda request: Reply(content="Hello, how can I help?"))
+        self.models = models or (lambda request: Reply(body={"id": "scripted-1", "object": "model"}))
+        self.requests: dict[str, list[Request]] = {"llm": [], "agent": [], "models": []}
+        self.port = 0
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def agent_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/agent"
+
+    def __enter__(self) -> ScriptedServer:
+        self._thread.start()
+        self._started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_post("/v1/chat/completions", lambda r: self._handle(r, "llm"))
+        app.router.add_get("/v1/models/{model:.+}", lambda r: self._handle(r, "models"))
+        app.router.add_post("/agent", lambda r: self._handle(r, "agent"))
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        self._loop.run_until_complete(runner.setup())
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        self._loop.run_until_complete(site.start())
+        self.port = runner.addresses[0][1]
+        self._started.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    async def _handle(self, raw: web.Request, role: str) -> web.StreamResponse:
+        text = await raw.text()
+        request = Request(
+            path=raw.path,
+            headers=dict(raw.headers),
+            body=json.loads(text) if text else {},
+            number=len(self.requests[role]),
+        )
+        self.requests[role].append(request)
+        script: Script = getattr(self, role)
+        reply = script(request)
+        if reply.delay:
+            await asyncio.sleep(reply.delay)
+        if reply.drop:
+            assert raw.transport is not None
+            raw.transport.abort()
+            return web.Response()
+        if isinstance(reply.body, bytes):
+            return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
+        body = completion(reply.content) if reply.body is None else reply.body
+        return web.json_response(body, status=reply.status, headers=reply.headers)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    """Wait for a condition, or fail."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.01)
