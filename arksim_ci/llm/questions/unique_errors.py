@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+from arksim_ci.llm.client import ChatMessage, Question, Reading
+from arksim_ci.llm.render import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,61 @@ class Grouping:
     """The answer to both questions. Nothing is checked yet: members may be unknown, doubled or left out."""
 
     groups: tuple[Group, ...]
+
+
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "groups": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "description": {"type": "string"},
+                    "members": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["description", "members"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["groups"],
+    "additionalProperties": False,
+}
+
+
+def ask_grouping(facts: GroupingFacts) -> Question[Grouping]:
+    """Ask which failures have one root cause."""
+    prompt = render("group_failures", {"category": facts.category, "failures": facts.failures})
+    return _question("group_failures", prompt, facts)
+
+
+def ask_merging(facts: MergingFacts) -> Question[Grouping]:
+    """Ask which groups, made from different portions, are one."""
+    groups = list(zip(facts.refs, facts.descriptions, strict=True))
+    return _question("merge_groups", render("merge_groups", {"category": facts.category, "groups": groups}), facts)
+
+
+def _question(name: str, prompt: str, facts: GroupingFacts | MergingFacts) -> Question[Grouping]:
+    return Question(
+        name=name, role="analysis", messages=(ChatMessage("user", prompt),), schema=_SCHEMA, read=_read, facts=facts
+    )
+
+
+def _read(answer: object) -> Reading[Grouping]:
+    """Take every group that has the right shape; who is in it is checked where the references are known."""
+    groups = answer.get("groups") if isinstance(answer, dict) else None
+    if not isinstance(groups, list):
+        return Reading(None, ('The answer must be an object with the list "groups".',))
+    read = [group for group in map(_read_group, groups) if group]
+    problems = () if len(read) == len(groups) else ('Each group needs "description" (text) and "members" (texts).',)
+    return Reading(Grouping(tuple(read)), problems)
+
+
+def _read_group(item: object) -> Group | None:
+    if not isinstance(item, dict):
+        return None
+    description, members = item.get("description"), item.get("members")
+    if not isinstance(description, str) or not isinstance(members, list):
+        return None
+    return Group(description.strip(), tuple(member for member in members if isinstance(member, str)))
