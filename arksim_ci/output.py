@@ -103,7 +103,7 @@ class OutputFolder:
 def write_whole(path: Path, text: str) -> Path:
     """Write a file whole or not at all, readable for everyone, never through a symbolic link.
 
-    Lone surrogates, which JSON can carry but UTF-8 can't, become U+FFFD.
+    Lone surrogates, which JSON can carry but UTF-8 can not, become question marks.
 
     Raises:
         OutputRefused: the folder is full, not writable, or the file or its folder is a link.

@@ -1,0 +1,37 @@
+"""A secret is found in every spelling; harmless text stays readable."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from urllib.parse import quote
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arksim_ci.redaction import redactor
+
+
+@given(
+    secret=st.text(st.characters(codec="utf-8"), min_size=8, max_size=60),
+    before=st.binary(max_size=7),
+    after=st.binary(),
+)
+def test_no_spelling_of_a_secret_survives(secret: str, before: bytes, after: bytes) -> None:
+    redact = redactor([secret])
+    for spelling in (secret, json.dumps(secret)[1:-1], html.escape(secret), quote(secret, safe="")):
+        assert spelling not in redact(f"x{spelling}x")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        text = redact(encode(before + secret.encode() + after).decode())
+        assert "***" in text
+
+
+def test_harmless_text_stays_readable() -> None:
+    redact = redactor(["sk-1234567890", "short", "Bearer sk-1234567890"])
+    assert redact("application/json with a short word") == "application/json with a short word"
+    assert redact("key=sk-1234567890, Authorization: Bearer sk-1234567890") == "key=***, Authorization: ***"
+
+
+def test_without_secrets_nothing_changes() -> None:
+    assert redactor([])("text") == "text"
