@@ -5,14 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from arksim_ci.schema.vocabulary import DEFAULT_METRICS
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(gt=0)]
+
+def _no_boolean(value: object) -> object:
+    """Refuse `true` where a number belongs; Python would take it for 1."""
+    if isinstance(value, bool):
+        raise ValueError("a boolean is no number")  # noqa: TRY004  (pydantic turns a ValueError into its own error)
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_boolean)]
+Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
+Share = Annotated[Number, Field(ge=0, le=1)]
+Seconds = Annotated[Number, Field(gt=0)]
 Provider = Literal["openai", "azure", "anthropic", "google", "ollama", "openai_compatible", "offline"]
 JudgeMode = Literal["combined", "per_metric"]
 
@@ -25,9 +35,14 @@ class ApiConfig(BaseModel):
 
     model_config = _STRICT
 
-    endpoint: str = Field(min_length=1)
-    headers: dict[str, str] = Field(default_factory=dict, repr=False)
-    body: dict[str, Any] | None = None
+    endpoint: str = Field(min_length=1, description="URL of the agent, http or https. May hold ${VAR}.")
+    headers: dict[str, str] = Field(
+        default_factory=dict, repr=False, description="HTTP headers of every request. Values may hold ${VAR}."
+    )
+    body: dict[str, Any] | None = Field(
+        default=None,
+        description="Request body; the conversation's messages are appended to its `messages`. For chat_completions only.",
+    )
 
 
 class CustomConfig(BaseModel):
@@ -35,8 +50,10 @@ class CustomConfig(BaseModel):
 
     model_config = _STRICT
 
-    module_path: Path
-    class_name: str | None = None
+    module_path: Path = Field(description="Python file with the agent's class.")
+    class_name: str | None = Field(
+        default=None, description="Name of the class. Unset: the one agent class that the file defines."
+    )
 
 
 class AgentConfig(BaseModel):
@@ -44,10 +61,12 @@ class AgentConfig(BaseModel):
 
     model_config = _STRICT
 
-    agent_type: Literal["chat_completions", "a2a", "custom"]
-    agent_name: str = Field(min_length=1)
-    api_config: ApiConfig | None = None
-    custom_config: CustomConfig | None = None
+    agent_type: Literal["chat_completions", "a2a", "custom"] = Field(
+        description="How the agent is reached: over an OpenAI-compatible endpoint, over A2A, or as a Python class."
+    )
+    agent_name: str = Field(min_length=1, description="Name of the agent, for reports.")
+    api_config: ApiConfig | None = Field(default=None, description="For chat_completions and a2a.")
+    custom_config: CustomConfig | None = Field(default=None, description="For custom.")
 
 
 class TraceReceiverConfig(BaseModel):
@@ -55,10 +74,10 @@ class TraceReceiverConfig(BaseModel):
 
     model_config = _STRICT
 
-    enabled: bool = False
-    host: str = Field(default="127.0.0.1", min_length=1)
-    port: int = Field(default=4318, ge=1, le=65535)
-    wait_timeout: Seconds = 5.0
+    enabled: bool = Field(default=False, description="Listen for the agent's traces, to see its tool calls.")
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address to listen on.")
+    port: Whole = Field(default=4318, ge=1, le=65535, description="Port to listen on.")
+    wait_timeout: Seconds = Field(default=5.0, description="Seconds to wait for traces after each answer.")
 
 
 class Price(BaseModel):
@@ -66,9 +85,9 @@ class Price(BaseModel):
 
     model_config = _STRICT
 
-    input: float = Field(ge=0)
-    cached_input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: Number = Field(ge=0, description="USD per million input tokens.")
+    cached_input: Number = Field(ge=0, description="USD per million input tokens that came from the prompt cache.")
+    output: Number = Field(ge=0, description="USD per million output tokens.")
 
 
 class RunConfig(BaseModel):
@@ -77,51 +96,112 @@ class RunConfig(BaseModel):
     model_config = _STRICT
 
     # The agent and the simulation
-    agent_config: AgentConfig | None = None
-    agent_config_file_path: Path | None = None
-    scenario_file_path: Path | None = None
-    num_conversations_per_scenario: int = Field(default=5, ge=1)
-    max_turns: int = Field(default=5, ge=1)
-    output_file_path: Path = Path("./simulation.json")
-    simulated_user_prompt_template: str | None = None
-    trace_receiver: TraceReceiverConfig | None = None
+    agent_config: AgentConfig | None = Field(default=None, description="The agent under test.")
+    agent_config_file_path: Path | None = Field(
+        default=None, description="JSON file with the agent's configuration. An inline agent_config wins."
+    )
+    scenario_file_path: Path | None = Field(default=None, description="Path to scenarios.json, or to a focus file.")
+    num_conversations_per_scenario: Whole = Field(
+        default=5, ge=1, description="Conversations to hold per scenario. `evaluate` ignores it."
+    )
+    max_turns: Whole = Field(default=5, ge=1, description="Most turns of a conversation.")
+    output_file_path: Path = Field(default=Path("./simulation.json"), description="Where simulation.json is written.")
+    simulated_user_prompt_template: str | None = Field(
+        default=None,
+        description="Jinja2 template of the simulated user's system prompt. Knows scenario.goal, scenario.user_profile, "
+        "scenario.knowledge and scenario.agent_context.",
+    )
+    trace_receiver: TraceReceiverConfig | None = Field(
+        default=None,
+        description="Receiver of the agent's OpenTelemetry traces, for tool calls that its answers don't show.",
+    )
 
     # The evaluation
-    simulation_file_path: Path | None = None
-    output_dir: Path = Path("./results/evaluation")
-    custom_metrics_file_paths: tuple[Path, ...] = ()
-    metrics_to_run: tuple[str, ...] = DEFAULT_METRICS
-    generate_html_report: bool = True
-    judge_mode: JudgeMode = "combined"
+    simulation_file_path: Path | None = Field(default=None, description="simulation.json to judge, for `evaluate`.")
+    output_dir: Path = Field(default=Path("./results/evaluation"), description="Folder of the results.")
+    custom_metrics_file_paths: tuple[Path, ...] = Field(
+        default=(), description="Python files with custom metrics. Custom metrics always run."
+    )
+    metrics_to_run: tuple[str, ...] = Field(
+        default=DEFAULT_METRICS,
+        description="Built-in metrics to run. Empty: the default ones. With all default ones, tool_call_behavior_failure runs too.",
+    )
+    generate_html_report: bool = Field(default=True, description="Whether to write final_report.html.")
+    judge_mode: JudgeMode = Field(
+        default="combined",
+        description="combined: one call scores a turn on every built-in metric and labels its failure. per_metric: one call each.",
+    )
 
     # The gates
-    numeric_thresholds: dict[str, float] | None = None
-    qualitative_failure_labels: dict[str, tuple[str, ...]] | None = None
-    score_threshold: Share | None = None
-    min_pass_rate: Share | dict[str, Share] = 1.0
-    min_coverage: Share = 1.0
-    max_never_spoke_share: Share = 0.0
+    numeric_thresholds: dict[str, Number] | None = Field(
+        default=None,
+        description="Metric -> lowest value, on the metric's own scale. A turn metric's mean over a conversation is compared.",
+    )
+    qualitative_failure_labels: dict[str, tuple[str, ...]] | None = Field(
+        default=None, description="Metric -> labels that fail the run."
+    )
+    score_threshold: Share | None = Field(
+        default=None, description="Deprecated: numeric_thresholds.overall_score instead."
+    )
+    min_pass_rate: Share | dict[str, Share] = Field(
+        default=1.0,
+        description="Share of the measured conversations that must pass each numeric check; one number, or metric -> number.",
+    )
+    min_coverage: Share = Field(
+        default=1.0,
+        description="Share of what the gates read (of everything, without gates) that must have been measured.",
+    )
+    max_never_spoke_share: Share = Field(
+        default=0.0,
+        description="Share of test cases in which the agent may never speak, or stop answering before the end.",
+    )
 
     # The LLM
-    model: str = Field(default="gpt-5.1", min_length=1)
-    provider: Provider = "openai"
-    base_url: str | None = None
-    api_key_env: str | None = None
-    num_workers: Annotated[int, Field(ge=1)] | Literal["auto"] = 50
+    model: str = Field(default="gpt-5.1", min_length=1, description="Model of the judge and of the simulated user.")
+    provider: Provider = Field(
+        default="openai", description="Who serves the model. offline: stated rules instead of a model, no network."
+    )
+    base_url: str | None = Field(
+        default=None, description="Endpoint of the provider. Unset: the provider's own. openai_compatible needs it."
+    )
+    api_key_env: str | None = Field(
+        default=None, description="Name of the variable that holds the provider's key. Unset: the provider's usual one."
+    )
+    num_workers: Annotated[Whole, Field(ge=1)] | Literal["auto"] = Field(
+        default=50,
+        description="Most conversations in flight, and most LLM requests in flight, at once. auto: as many as the provider lets through.",
+    )
 
     # Limits
-    llm_timeout_seconds: Seconds = 60.0
-    agent_timeout_seconds: Seconds = 120.0
-    run_timeout_seconds: Seconds | None = None
-    max_no_response_retries: int = Field(default=1, ge=0)
-    no_response_retry_backoff_seconds: float = Field(default=2.0, ge=0)
-    max_llm_calls: Annotated[int, Field(ge=1)] | None = None
-    max_cost_usd: Annotated[float, Field(gt=0)] | None = None
-    prices: dict[str, Price] | None = None
-    cache_dir: Path | None = None
+    llm_timeout_seconds: Seconds = Field(default=60.0, description="Seconds one LLM request may take.")
+    agent_timeout_seconds: Seconds = Field(default=120.0, description="Seconds one answer of the agent may take.")
+    run_timeout_seconds: Seconds | None = Field(
+        default=None, description="Seconds the whole run may take; what is finished then is written and reported."
+    )
+    max_no_response_retries: Whole = Field(
+        default=1, ge=0, description="How often a test case is tried again in which the agent never spoke."
+    )
+    no_response_retry_backoff_seconds: Number = Field(
+        default=2.0, ge=0, description="Seconds to wait before such a new attempt."
+    )
+    max_llm_calls: Annotated[Whole, Field(ge=1)] | None = Field(
+        default=None, description="Most LLM requests of the run."
+    )
+    max_cost_usd: Annotated[Number, Field(gt=0)] | None = Field(
+        default=None,
+        description="Most that the run's LLM requests may cost, in USD. Needs the model's price in prices.",
+    )
+    prices: dict[str, Price] | None = Field(default=None, description="Model -> its price, in USD per million tokens.")
+    cache_dir: Path | None = Field(
+        default=None, description="Folder for the judge's answers, so that equal questions are asked once."
+    )
 
     # The diagnosis
-    code_file_path: Path | None = None
-    entry_function: str | None = None
-    code_paths: tuple[Path, ...] = ()
-    max_recommendations: int = Field(default=10, ge=0)
+    code_file_path: Path | None = Field(default=None, description="Source file of the agent, for code fixes.")
+    entry_function: str | None = Field(default=None, description="Function in the source at which the agent starts.")
+    code_paths: tuple[Path, ...] = Field(
+        default=(), description="More source files or folders of the agent. Hidden files are skipped."
+    )
+    max_recommendations: Whole = Field(
+        default=10, ge=0, description="Most unique errors, most severe first, that get fix recommendations."
+    )

@@ -73,3 +73,8 @@ EvaluationStatus = Literal["Done", "Partial Failure", "Failed", "Evaluation Fail
 
 STOP_SIGNAL: Final = "###STOP###"
 """What the simulated user says, alone, when it is done."""
+
+
+def normalize_label(label: str) -> str:
+    """Bring a label to the form in which labels are compared: without regard to case and outer spaces."""
+    return label.strip().casefold()
