@@ -6,6 +6,7 @@ import reprlib
 from collections.abc import Sequence
 
 from arksim_ci.llm.questions.transcript import clean
+from arksim_ci.schema.vocabulary import normalize_label
 
 
 class Unusable(Exception):
@@ -46,7 +47,7 @@ def read_label(fields: dict[object, object], name: str, allowed: Sequence[str]) 
     label = fields.get("label")
     if isinstance(label, str):
         for known in allowed:
-            if label.strip().casefold() == known.casefold():
+            if normalize_label(label) == normalize_label(known):
                 return known
     listed = ", ".join(f'"{known}"' for known in allowed)
     raise Unusable(f'{name}: "label" must be one of {listed}, not {_shown(label)}')
