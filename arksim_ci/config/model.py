@@ -15,7 +15,7 @@ _STRICT = ConfigDict(extra="forbid", frozen=True)
 def _no_boolean(value: object) -> object:
     """Refuse `true` where a number belongs; Python would take it for 1."""
     if isinstance(value, bool):
-        raise ValueError("a boolean is no number")  # noqa: TRY004  (pydantic turns a ValueError into its own error)
+        raise ValueError("a boolean is no number")
     return value
 
 
