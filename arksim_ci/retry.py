@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -18,11 +20,14 @@ AGENT_RETRYABLE: Final = frozenset({408, 429, 502, 503, 504})
 class RetryPolicy:
     """How often and how patiently something is tried again.
 
-    `attempts` counts the first try. Waits grow by full jitter: a random share of `base_seconds * 2 ** n`, at most
-    `cap_seconds`. A server's Retry-After is obeyed up to `retry_after_cap_seconds`. `total_seconds` bounds the sum of all waits.
+    `attempts` counts the first try; `throttled_attempts` holds instead where the server answers "too many requests" (429):
+    it is alive, so patience pays. Waits grow by full jitter: a random share of `base_seconds * 2 ** n`, at most
+    `cap_seconds`. A server's Retry-After is obeyed up to `retry_after_cap_seconds`. No try starts later than `total_seconds`
+    after the first one, as far as tries and waits count.
     """
 
     attempts: int = 6
+    throttled_attempts: int = 20
     base_seconds: float = 0.5
     cap_seconds: float = 30.0
     retry_after_cap_seconds: float = 60.0
@@ -47,7 +52,28 @@ def wait_seconds(
     """
     if retry_after is not None:
         return min(max(retry_after, 0.0), policy.retry_after_cap_seconds)
-    return float(min(policy.cap_seconds, policy.base_seconds * 2**retries_so_far)) * rand()
+    doublings = min(retries_so_far, 32)  # beyond that only the cap counts, and a float would overflow
+    return float(min(policy.cap_seconds, policy.base_seconds * 2**doublings)) * rand()
+
+
+def next_wait(
+    policy: RetryPolicy,
+    *,
+    failures: int,
+    elapsed: float,
+    throttled: bool,
+    retry_after: float | None,
+    rand: Callable[[], float] = random.random,
+) -> float | None:
+    """Decide after a failure that is worth another try: seconds to wait, or None to give up.
+
+    `failures` counts the tries that failed so far (1 or more), `elapsed` the seconds that they and the waits between them
+    took, `throttled` says that the last one was a 429.
+    """
+    if failures >= (policy.throttled_attempts if throttled else policy.attempts):
+        return None
+    wait = wait_seconds(policy, failures - 1, retry_after, rand)
+    return None if elapsed + wait > policy.total_seconds else wait
 
 
 def retry_after_seconds(value: str | None, now: float) -> float | None:
@@ -58,10 +84,44 @@ def retry_after_seconds(value: str | None, now: float) -> float | None:
     if not value:
         return None
     try:
-        return max(float(value), 0.0)
+        seconds = float(value)
     except ValueError:
         pass
+    else:
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
         return max(parsedate_to_datetime(value).timestamp() - now, 0.0)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
+
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?", re.ASCII)
+
+
+def asked_wait(headers: Mapping[str, str], now: float) -> float | None:
+    """How many seconds an answer's headers ask to wait: `retry-after-ms`, else `retry-after`, else the reset of a used-up limit.
+
+    `headers` has lower-case names. OpenAI and those who copy it give `x-ratelimit-remaining-requests: 0` and
+    `x-ratelimit-reset-requests: 6m0s`, and the same for `tokens`. Returns None where nothing is asked.
+    """
+    milliseconds = retry_after_seconds(headers.get("retry-after-ms"), now)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    seconds = retry_after_seconds(headers.get("retry-after"), now)
+    if seconds is not None:
+        return seconds
+    resets = [
+        _duration_seconds(headers.get(f"x-ratelimit-reset-{unit}", ""))
+        for unit in ("requests", "tokens")
+        if headers.get(f"x-ratelimit-remaining-{unit}", "").strip() == "0"
+    ]
+    return max((reset for reset in resets if reset is not None), default=None)
+
+
+def _duration_seconds(text: str) -> float | None:
+    """Read `1h2m3.5s`, `6m0s` or `20ms`."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        return None
+    hours, minutes, seconds, milliseconds = (float(part or 0) for part in match.groups())
+    return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000

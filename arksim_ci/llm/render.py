@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,3 +34,9 @@ def render(template: str, variables: Mapping[str, object]) -> str:
 def sources() -> dict[str, str]:
     """Every template by name, as it stands on disk: what `show-prompts` prints and the prompts' hash covers."""
     return {path.stem: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.glob("*.j2"))}
+
+
+def prompts_hash() -> str:
+    """Twelve hex digits that change with any prompt: scores made with other prompts can't be compared."""
+    whole = json.dumps(sources(), sort_keys=True)
+    return hashlib.sha256(whole.encode("utf-8")).hexdigest()[:12]
