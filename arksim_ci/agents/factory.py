@@ -1,0 +1,67 @@
+"""From the configuration to the way to the agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import urlsplit
+
+from arksim_ci.agents.agent import AgentConnection
+from arksim_ci.config.errors import ConfigError, Problem
+from arksim_ci.config.model import AgentConfig, ApiConfig
+
+
+def connect(
+    config: AgentConfig,
+    *,
+    endpoint: str,
+    headers: Mapping[str, str],
+    timeout_seconds: float,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    now: Callable[[], float] = time.time,
+) -> AgentConnection:
+    """Make the connection that a run's conversations share. Nothing is sent yet.
+
+    Args:
+        config: the agent under test.
+        endpoint: `api_config.endpoint` with every `${VAR}` filled in; empty where the agent has none.
+        headers: `api_config.headers` with every `${VAR}` filled in.
+        timeout_seconds: for one request, from connecting to the last byte of the answer.
+        sleep: waits some seconds, between the tries of a request.
+        now: seconds since the epoch.
+
+    Raises:
+        ConfigError: the agent can't be reached in this way.
+    """
+    if config.agent_type != "chat_completions":
+        raise _error("agent_type", f"agents of type {config.agent_type} are not supported by this version yet")
+    _check(config.api_config, endpoint)
+    from arksim_ci.agents.chat_completions import ChatCompletionsConnection  # noqa: PLC0415
+    from arksim_ci.agents.transport import AgentHttp  # noqa: PLC0415
+
+    http = AgentHttp(endpoint, headers, timeout_seconds, sleep=sleep, now=now)
+    return ChatCompletionsConnection(http, config.api_config.body if config.api_config else None)
+
+
+def _check(api: ApiConfig | None, endpoint: str) -> None:
+    try:
+        parts = urlsplit(endpoint)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _error("api_config.endpoint", "the endpoint must be a URL like https://host:port/path")
+    body = (api.body if api else None) or {}
+    try:
+        json.dumps(body)
+    except (TypeError, ValueError) as error:
+        raise _error("api_config.body", f"can't be sent as JSON: {error}") from None
+    messages = body.get("messages")
+    if messages is not None and not (isinstance(messages, list) and all(isinstance(m, dict) for m in messages)):
+        raise _error("api_config.body.messages", "must be a list of messages like {role: system, content: ...}")
+
+
+def _error(key: str, message: str) -> ConfigError:
+    return ConfigError(Problem(message, key=f"agent_config.{key}"))
