@@ -17,6 +17,7 @@ from arksim_ci.config.document import KeyPath
 from arksim_ci.config.model import RunConfig
 
 _PLAIN = {str: "text", bool: "true or false", int: "whole number", float: "number", Path: "path", Any: "anything"}
+_FEW = 12
 _PLURAL = {str: "texts", Path: "paths"}
 
 
@@ -27,11 +28,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f'; did you mean "{choices[near[0]]}"?' if near else ""
 
 
-def unknown_name(name: str, known: Iterable[str], allowed: str = "Allowed") -> str:
-    """The nearest known name, and all known ones: the second half of a message about an unknown name."""
+def unknown_name(name: str, known: Iterable[str], allowed: str = "allowed") -> str:
+    """The second half of a message about an unknown name: the nearest known name, and all of them unless they are many."""
     names = list(known)
     near = nearest(name, names)
-    return f"{near or ';'} {allowed}: {', '.join(names)}"
+    if near and len(names) > _FEW:
+        return near
+    return f"{near} {allowed.capitalize()}: {', '.join(names)}" if near else f"; {allowed}: {', '.join(names)}"
 
 
 def annotation_of(info: FieldInfo) -> Any:
@@ -110,6 +113,12 @@ def allowed_at(path: KeyPath, model: type[BaseModel] = RunConfig) -> Any | None:
             return None
         annotation = found
     return annotation
+
+
+def is_required(path: KeyPath, model: type[BaseModel] = RunConfig) -> bool:
+    """Whether the mapping around `path` can't do without it."""
+    holder = model_of(allowed_at(path[:-1], model))
+    return holder is not None and path[-1] in holder.model_fields and holder.model_fields[str(path[-1])].is_required()
 
 
 def _split(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

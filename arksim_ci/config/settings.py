@@ -49,6 +49,7 @@ class Settings:
         self.main = main
         self.values: dict[str, Any] = {}
         self.problems: list[Problem] = []
+        self.broken: list[KeyPath] = []
         self._owners: dict[KeyPath, Layer] = {}
         for layer in layers:
             self._merge(self.values, layer.values, layer, ())
@@ -96,6 +97,7 @@ class Settings:
             return
         if not value.strip() or "\x00" in value:
             problems.append(self.problem("the path is empty", *path))
+            self.broken.append(path)
             return
         # Not Path.resolve(): links stay as the user wrote them.
         holder[key] = os.path.normpath(self.origin(path).base.absolute() / value)

@@ -58,7 +58,7 @@ def show(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value)
+    text = f"{value:g}" if isinstance(value, float) else str(value)
     text = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
     text = "".join(character if character.isprintable() else " " for character in text)
     return f'"{text}"' if isinstance(value, str) else text
@@ -108,7 +108,7 @@ def _wrong_value(found: object, annotation: Any, hidden: bool) -> str:
         return f"found {_kind(found)}; {allowed}"
     if isinstance(found, str):
         near = nearest(found, [choice for kind in kinds for choice in _choices(kind)])
-        return f"found {show(found)}{near or ';'} {allowed}"
+        return f"found {show(found)}{near} A{allowed[1:]}" if near else f"found {show(found)}; {allowed}"
     quote = str in kinds and isinstance(found, bool | int | float)
     return f"found {show(found)}; {allowed}{'; put it in quotes' if quote else ''}"
 

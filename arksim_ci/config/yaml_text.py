@@ -145,7 +145,7 @@ class _Reader:
 
     def _scalar(self, node: yaml.ScalarNode, path: KeyPath, line: int) -> object:
         text: str = node.value
-        if node.style is not None:
+        if node.style:
             return text
         try:
             return scalar(text)
@@ -162,7 +162,7 @@ class _Reader:
                 self.problems.append(Problem("a key must be text", self.source, line, dotted(path)))
                 continue
             key: str = key_node.value
-            if key == "<<" and key_node.style is None:
+            if key == "<<" and not key_node.style:
                 for base in self._merge_sources(value_node, path, depth):
                     merged = {**base, **merged}
                 continue
