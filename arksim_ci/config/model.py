@@ -20,9 +20,10 @@ def _no_boolean(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_no_boolean)]
-Number = Annotated[float, BeforeValidator(_no_boolean), Field(allow_inf_nan=False)]
-Share = Annotated[Number, Field(ge=0, le=1)]
-Seconds = Annotated[Number, Field(gt=0)]
+Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_boolean)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_no_boolean)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_no_boolean)]
+Seconds = Positive
 Provider = Literal["openai", "azure", "anthropic", "google", "ollama", "openai_compatible", "offline"]
 JudgeMode = Literal["combined", "per_metric"]
 
@@ -167,7 +168,7 @@ class RunConfig(BaseModel):
     api_key_env: str | None = Field(
         default=None, description="Name of the variable that holds the provider's key. Unset: the provider's usual one."
     )
-    num_workers: Annotated[Whole, Field(ge=1)] | Literal["auto"] = Field(
+    num_workers: Annotated[int, Field(ge=1), BeforeValidator(_no_boolean)] | Literal["auto"] = Field(
         default=50,
         description="Most conversations in flight, and most LLM requests in flight, at once. auto: as many as the provider lets through.",
     )
@@ -184,10 +185,10 @@ class RunConfig(BaseModel):
     no_response_retry_backoff_seconds: Number = Field(
         default=2.0, ge=0, description="Seconds to wait before such a new attempt."
     )
-    max_llm_calls: Annotated[Whole, Field(ge=1)] | None = Field(
+    max_llm_calls: Annotated[int, Field(ge=1), BeforeValidator(_no_boolean)] | None = Field(
         default=None, description="Most LLM requests of the run."
     )
-    max_cost_usd: Annotated[Number, Field(gt=0)] | None = Field(
+    max_cost_usd: Positive | None = Field(
         default=None,
         description="Most that the run's LLM requests may cost, in USD. Needs the model's price in prices.",
     )
