@@ -17,6 +17,8 @@ from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.simulation import Message
 
 _PASSED_ON: Final = 0.25
+_NEAR: Final = 0.75
+"""A statement counts for a wish from this share of the best one's match on."""
 _SAID_OF_WISH: Final = 0.5
 
 
@@ -48,9 +50,10 @@ def is_met_by(wish: Wish, user: str, answer: str, scenario: Scenario) -> bool:
         return request.is_heeded_by(answer) and not refuses(answer)
     wanted = stems(wish.message)
     knowledge = knowledge_of(scenario)
-    known = [statement for _, statement in knowledge.relevant(wanted, 0.4)[:8]]
+    known = knowledge.relevant(wanted, 0.4)
     if known:
-        return any(coverage(answer, statement, wanted) >= _PASSED_ON for statement in known)
+        nearest = known[0][0] * _NEAR
+        return any(coverage(answer, one, wanted) >= _PASSED_ON for score, one in known if score >= nearest)
     if refuses(answer) or asks_back(answer):
         return False
     told = stems(answer)

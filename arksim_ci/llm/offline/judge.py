@@ -19,10 +19,10 @@ BEHAVIOR_RULES: Final[tuple[Rule, ...]] = (
     requests.refused_although_known,
     clarification.assumed_detail,
     clarification.stated_assumption,
+    omission.missing_figure,
     repetition.repeated_answer,
     requests.off_topic,
     requests.too_long_for_request,
-    omission.missing_figure,
     omission.missing_details,
 )
 """In this order; the first that finds something gives the label."""

@@ -129,13 +129,15 @@ def is_hypothetical(text: str) -> bool:
 def coverage(answer: str, statement: Statement, already_said: frozenset[str] = frozenset()) -> float:
     """How much of a statement an answer passes on: the share of its stems and figures, 0-1.
 
-    A figure counts as two stems. Stems of the question itself (`already_said`) prove nothing and are left out, unless
+    A figure counts as two stems, and an answer whose figures of that kind are all others speaks of something else. Stems of the question itself (`already_said`) prove nothing and are left out, unless
     nothing else is there.
     """
+    said = figures(answer)
     told = stems(answer)
     body = (statement.body - already_said) or statement.body
-    said = figures(answer)
-    hits = sum(1.0 for one in body if one in told)
-    hits += 2.0 * sum(any(f.is_comparable(own) and f.agrees_with(own) for f in said) for own in statement.figures)
+    agreeing = sum(any(f.agrees_with(own) for f in said if f.is_comparable(own)) for own in statement.figures)
+    comparable = any(f.is_comparable(own) for f in said for own in statement.figures)
+    if comparable and not agreeing:
+        return 0.0
     whole = len(body) + 2.0 * len(statement.figures)
-    return hits / whole if whole else 0.0
+    return (len(body & told) + 2.0 * agreeing) / whole if whole else 0.0

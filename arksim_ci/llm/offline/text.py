@@ -20,7 +20,7 @@ _STOP_WORDS: Final = """
     why will with within without would yes yet you your yours yourself agent answer ask asking help hello hi dear learn
     find information detail details question sorry understand glad happy welcome course certainly kindly let's i'd i'm
     i've i'll you're you'll you've we're we'll we've it's that's there's don't doesn't didn't can't couldn't won't
-    wouldn't shouldn't aren't wasn't weren't haven't hasn't isn't what's exactly actually currently
+    wouldn't shouldn't aren't wasn't weren't haven't hasn't isn't what's exactly actually currently well
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
@@ -65,12 +65,13 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def stems(text: str) -> frozenset[str]:
-    """The stems of a text's content words: no stop words, no bare numbers, no single letters."""
+    """The stems of a text's content words: no stop words, no numbers of up to three digits, no single letters."""
     return frozenset(stem(word) for word in words(text) if _is_content(word))
 
 
 def _is_content(word: str) -> bool:
-    return word not in STOP_WORDS and not word.isdigit() and (len(word) > 1 or bool(_UNSPACED_SCRIPT.match(word)))
+    is_figure = word.isdigit() and len(word) < 4  # longer ones are order numbers and the like
+    return word not in STOP_WORDS and not is_figure and (len(word) > 1 or bool(_UNSPACED_SCRIPT.match(word)))
 
 
 @lru_cache(maxsize=20_000)
@@ -102,6 +103,11 @@ def overlap(one: Iterable[str], other: Iterable[str]) -> float:
 def is_same_message(one: str, other: str) -> bool:
     """Whether two messages say the same in the same words, apart from case, punctuation and spaces."""
     return words(one) == words(other)
+
+
+def is_within(message: str, other: str) -> bool:
+    """Whether a message says nothing but a part of another, word for word."""
+    return f" {' '.join(words(message))} " in f" {' '.join(words(other))} "
 
 
 def bounded(text: str, longest: int = 20_000) -> str:

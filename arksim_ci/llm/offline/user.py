@@ -11,7 +11,7 @@ from arksim_ci.llm.offline.knowledge import Statement, coverage, knowledge_of
 from arksim_ci.llm.offline.rules.clarification import identifiers
 from arksim_ci.llm.offline.rules.repetition import is_repeated
 from arksim_ci.llm.offline.speech import asks_back, is_offer, refuses
-from arksim_ci.llm.offline.text import bounded, is_same_message, sentences, stems
+from arksim_ci.llm.offline.text import bounded, is_same_message, is_within, sentences, stems
 from arksim_ci.llm.offline.wishes import Goal, read_goal, to_first_person
 from arksim_ci.llm.questions.simulated_user import SimulatedUserFacts
 from arksim_ci.schema.vocabulary import STOP_SIGNAL
@@ -40,7 +40,7 @@ def next_message(facts: SimulatedUserFacts) -> str:
     if facts.complaint:
         said.append(facts.rejected)
     for message in _things_to_say(facts):
-        if not any(is_same_message(message, earlier) for earlier in said):
+        if not any(is_within(message, earlier) for earlier in said):
             return message
     return STOP_SIGNAL
 
@@ -103,7 +103,7 @@ def follow_ups(facts: SimulatedUserFacts, answers: tuple[str, ...]) -> Iterator[
     for statement in knowledge_of(facts.scenario).statements:
         topic = statement.topic or _subject(statement.text)
         shares_words = len(wanted & statement.subject) >= 2 or bool(wanted & stems(topic))
-        if topic and shares_words:
+        if topic and shares_words and not identifiers(topic):
             topics.setdefault(topic, []).append(statement)
     questions = [(ask_about(topic), statements) for topic, statements in topics.items()]
     said = [message.content for message in facts.history if message.role == "simulated_user"]
@@ -122,7 +122,7 @@ def ask_about(topic: str) -> str:
     if topic.endswith("?"):
         return topic
     lowered = topic if topic[:2].isupper() else f"{topic[:1].lower()}{topic[1:]}"
-    return f"Could you also tell me about this: {lowered}?"
+    return f"Could you also tell me about {lowered}?"
 
 
 def _subject(sentence: str) -> str:

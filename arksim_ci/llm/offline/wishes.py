@@ -19,7 +19,7 @@ _IF_AGENT = re.compile(
     re.I,
 )
 _DIRECTION = re.compile(
-    r"^(?:if|when|push|press|do not|don['’]t|never|only|stay|keep|remain|be|act|insist|accept|stop|end|use|"
+    r"^(?:if|when|the agent|push|press|do not|don['’]t|never|only|stay|keep|remain|be|act|insist|accept|stop|end|use|"
     r"you are not interested|you do not want|you don['’]t want)\b",
     re.I,
 )
@@ -36,6 +36,9 @@ _TELL = re.compile(r"^(?:tell|inform|explain to|let) the agent (?:know )?(?:that
 _WANT = re.compile(
     r"^you (?:really |just |also |only |now |would |['’]d )*(?:want|wish|need|like|hope|plan|intend|are trying|are looking)\b",
     re.I,
+)
+_WANT_LATER = re.compile(
+    r"\b(?:and|so|but|then) (?:you )?(?:now |really |just )?(?:want|wish|need|would like) to\b", re.I
 )
 _GOAL_IS = re.compile(r"^your goal is (?:to )?", re.I)
 _WH: Final = r"(?:how|what|when|where|whether|which|who|whom|why|if)"
@@ -110,7 +113,7 @@ def _read_sentence(sentence: str) -> tuple[list[str], list[str]]:
     if spoken is not None:
         return spoken[:1], spoken
     statement = _as_sentence(to_first_person(_GOAL_IS.sub("You want to ", sentence)))
-    if _WANT.match(sentence) or _GOAL_IS.match(sentence):
+    if _WANT.match(sentence) or _GOAL_IS.match(sentence) or _WANT_LATER.search(sentence):
         return [statement], _wanted(statement)
     if _STATEMENT.search(sentence) or len(words(sentence)) < 2:
         return [statement], []
@@ -141,9 +144,7 @@ def _wanted(spoken: str) -> list[str]:
         return [_question(part) for part in _SPLIT_LIST.split(named[1]) if part.strip()]
     start = _FIRST_WH.search(spoken)
     if start:
-        parts = _parts(spoken[start.end() :])
-        if len(parts) > 1:
-            return [_question(part) for part in parts]
+        return [_question(part) for part in _parts(spoken[start.end() :])]
     return [spoken]
 
 
@@ -185,7 +186,7 @@ def _turned(match: re.Match[str], text: str) -> str:
         return mine.capitalize() if match.group(0)[0].isupper() else mine
     before = words(text[: match.start()][-40:])
     after = text[match.end() :].lstrip()
-    is_object = bool(before) and before[-1] in _VERBS_BEFORE_ME
+    is_object = bool(before) and (before[-1] in _VERBS_BEFORE_ME or before[-1].endswith("ing"))
     return "me" if is_object or (bool(before) and not re.match(r"[\w'’(]", after)) else "I"
 
 

@@ -26,7 +26,7 @@ _RESTRICTED: Final = re.compile(
 )
 _SAME_SENTENCE: Final = 0.75
 _OPPOSITES: Final = (
-    (r"\bfree\b|\bno (?:extra |additional )?(?:charge|cost|fee)\b", r"\b(?:pays?|costs?|charged?|at (?:your|their) own expense)\b"),
+    (r"\b(?:for free|free of charge|is free|are free|no (?:extra |additional )?(?:charge|cost|fee))\b", r"\b(?:pays?|costs?|charged|own expense)\b"),
     (r"\brefundable\b", r"\bnon-?refundable\b"),
     (r"\bincluded\b|\bincludes\b", r"\bexcluded\b|\bexcludes\b"),
     (r"\bopen\b", r"\bclosed\b"),
@@ -79,7 +79,12 @@ def _closest_disagreeing(view: TurnView, sentence: str, figure: Figure) -> State
         shared = (said & statement.subject) - _UNITS
         answered = (asked & statement.subject) - _UNITS
         enough = len(shared) + from_question * len(answered)
-        if not comparable or enough < _SAME_SUBJECT or (figure.kind == "count" and len(shared) < 2):
+        if (
+            not comparable
+            or enough < _SAME_SUBJECT
+            or (not shared and len(said) > 2)
+            or (figure.kind == "count" and len(shared) < 2)
+        ):
             continue
         closeness = view.knowledge.weight(shared) + from_question * view.knowledge.weight(answered)
         candidates.append(_Candidate(closeness, statement, any(figure.agrees_with(other) for other in comparable)))
@@ -121,7 +126,7 @@ def _is_opposite(sentence: str, said: frozenset[str], statement: Statement) -> b
     if shared < 2 or shorter == 0:
         return False
     by_pair = any(_pair_differs(sentence, statement.text, pair) for pair in _OPPOSITES)
-    if by_pair and not negated(sentence) and not negated(statement.text):
+    if by_pair and not statement.figures and not negated(sentence) and not negated(statement.text):
         return shared / shorter >= 0.5
     common = len(said & statement.body)
     is_same = common >= 3 and common / shorter >= _SAME_SENTENCE and common / longer >= 0.5
@@ -138,11 +143,9 @@ def _is_supported(view: TurnView, sentence: str, said: frozenset[str]) -> bool:
 
 
 def _pair_differs(sentence: str, statement: str, pair: tuple[str, str]) -> bool:
-    one, other = pair
-    return bool(
-        (re.search(one, sentence, re.I) and re.search(other, statement, re.I))
-        or (re.search(other, sentence, re.I) and re.search(one, statement, re.I))
-    )
+    """Whether the texts hold different ends of a pair, and each only one."""
+    ends = [[bool(re.search(end, text, re.I)) for end in pair] for text in (sentence, statement)]
+    return ends in ([[True, False], [False, True]], [[False, True], [True, False]])
 
 
 def _with_topic(statement: Statement) -> str:

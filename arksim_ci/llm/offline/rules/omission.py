@@ -78,7 +78,7 @@ def _figure_for(view: TurnView, asked: frozenset[str], kinds: tuple[str, ...]) -
 
 
 def missing_details(view: TurnView) -> Finding | None:
-    """The knowledge has a statement on the question, and the answer passes on less than a fifth of any such statement.
+    """The knowledge has a statement on the question, and the answer passes on less than a fifth of any statement near it.
 
     Words of the question prove nothing and are left out. Questions back, refusals and greetings are left alone.
     """
@@ -86,7 +86,7 @@ def missing_details(view: TurnView) -> Finding | None:
         return None
     known = [statement for statement in view.about(STRONG_MATCH) if not statement.text.endswith("?")]
     known = [statement for statement in known if statement.body - view.asked or statement.figures]
-    if not known or any(coverage(view.answer, statement, view.asked) >= _COVERED for statement in known):
+    if not known or any(coverage(view.answer, statement, view.asked) >= _COVERED for statement in view.about(0.25)):
         return None
     return Finding(
         "Missing details",

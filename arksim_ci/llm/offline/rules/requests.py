@@ -88,6 +88,11 @@ def ignored_request(view: TurnView) -> Finding | None:
     return None
 
 
+def heeds_request(view: TurnView) -> bool:
+    """Whether the user asks for something of a known kind and the answer speaks of it."""
+    return any(request.is_made_by(view.user) and request.is_heeded_by(view.answer) for request in REQUESTS)
+
+
 def too_long_for_request(view: TurnView) -> Finding | None:
     """The user asks for a short answer and gets more than `BRIEF_WORDS` words."""
     length = len(words(view.answer))
@@ -129,7 +134,13 @@ def off_topic(view: TurnView) -> Finding | None:
             return None
         return Finding("Off topic", LABEL, f"the answer is empty; request: {quote(view.user)}")
     told = view.told
-    if len(view.asked) < 2 or len(told) < 2 or is_small_talk(view.answer) or refuses(view.answer):
+    if (
+        len(view.asked) < 2
+        or len(told) < 2
+        or is_small_talk(view.answer)
+        or refuses(view.answer)
+        or heeds_request(view)
+    ):
         return None
     if len(told & related_words(view)) >= (1 if len(told) < 10 else 2):
         return None

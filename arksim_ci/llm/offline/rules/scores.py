@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from arksim_ci.llm.offline.knowledge import coverage
-from arksim_ci.llm.offline.rules.requests import related_words
+from arksim_ci.llm.offline.rules.requests import heeds_request, related_words
 from arksim_ci.llm.offline.rules.view import Finding, TurnView
 from arksim_ci.llm.offline.speech import asks_back, is_small_talk, refuses, without_courtesy
 from arksim_ci.llm.offline.text import quote, sentences, stems, words
@@ -46,6 +46,8 @@ def relevance(view: TurnView, failure: Finding | None) -> Score:
     """From the share of sentences that have a word in common with the question, the goal or the knowledge on them."""
     if failure is not None and failure.label == "disobey user request":
         return Score(1.0, failure.reason)
+    if heeds_request(view):
+        return Score(5.0, f"The answer speaks of what was requested: {quote(view.answer)}")
     if refuses(view.answer) or asks_back(view.answer) or is_small_talk(view.answer):
         return Score(
             5.0 if asks_back(view.answer) else 4.0, f"The answer responds to the message: {quote(view.answer)}"
