@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
 REPLACEMENT: Final = "***"
@@ -33,6 +33,17 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
     pattern = re.compile("|".join(map(re.escape, longest_first)))
     return lambda text: pattern.sub(REPLACEMENT, text)
+
+
+def redact_json(value: Any, redact: Callable[[str], str]) -> Any:
+    """A JSON value with every text in it redacted, keys included."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_json(item, redact) for item in value]
+    if isinstance(value, dict):
+        return {redact(key): redact_json(item, redact) for key, item in value.items()}
+    return value
 
 
 def _spellings(secret: str) -> Iterable[str]:

@@ -87,6 +87,10 @@ class LLM(Protocol):
         """What was used so far, by role."""
         ...
 
+    def notes(self) -> list[str]:
+        """What a reader of the results should know of how the LLM was reached, in sentences."""
+        ...
+
     @property
     def model(self) -> str:
         """The model as the server names it, once it answered; before, as configured."""

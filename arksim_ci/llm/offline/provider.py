@@ -47,6 +47,10 @@ class OfflineLLM:
         """Questions answered, by role. Rules read no tokens and cost nothing."""
         return Usage(**{role: RoleUsage(calls=calls, cost_usd=0.0) for role, calls in self._calls.items()})
 
+    def notes(self) -> list[str]:
+        """Nothing to say: that the scores are rules is said by every report."""
+        return []
+
     @property
     def model(self) -> str:
         """The version of the rules."""

@@ -1,0 +1,130 @@
+"""Everything that is checked before the first call: the configuration, the files it names, the user's own Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from arksim_ci.config.checks import check_metric_names
+from arksim_ci.config.errors import ConfigError, Problem
+from arksim_ci.config.load import examine
+from arksim_ci.config.loaded import LoadedConfig
+from arksim_ci.config.model import AgentConfig, RunConfig
+from arksim_ci.config.rules import LoadCommand, command_for
+from arksim_ci.config.run_inputs import RunInputs, load_run_inputs
+from arksim_ci.config.variables import resolve_agent, secrets
+from arksim_ci.schema.custom_metric import CustomMetric
+from arksim_ci.schema.scenario import Scenarios
+from arksim_ci.schema.simulation import Simulation
+from arksim_ci.schema.verdict import Command
+
+if TYPE_CHECKING:
+    from arksim_ci.config.overrides import Overrides
+    from arksim_ci.config.providers import ProviderSettings
+
+
+class LoadsMetrics(Protocol):
+    """Whoever loads the user's metric files."""
+
+    async def load_metrics(self, paths: Sequence[Path]) -> list[CustomMetric]:
+        """Load the files.
+
+        Raises:
+            ConfigError: a file or a class in it can't be loaded.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that can begin: everything was read and checked.
+
+    `agent` (with every `${VAR}` filled in) is None for `evaluate`.
+    """
+
+    inputs: RunInputs
+    command: Command
+    agent: AgentConfig | None
+    custom_metrics: tuple[CustomMetric, ...]
+    secrets: tuple[str, ...]
+
+    @property
+    def config(self) -> RunConfig:
+        """The settings."""
+        return self.inputs.loaded.config
+
+    @property
+    def scenarios(self) -> Scenarios:
+        """The scenario file."""
+        return self.inputs.scenarios
+
+    @property
+    def simulation(self) -> Simulation | None:
+        """The simulation file, for `evaluate`."""
+        return self.inputs.simulation
+
+    @property
+    def provider(self) -> ProviderSettings:
+        """Who judges."""
+        return self.inputs.provider
+
+
+async def prepare(
+    path: Path,
+    overrides: Sequence[Overrides],
+    command: LoadCommand,
+    environment: Mapping[str, str],
+    metric_loader: LoadsMetrics,
+    api_key: str = "",
+) -> Plan:
+    """Read and check everything that a run needs.
+
+    Args:
+        path: config.yaml.
+        overrides: settings that beat the file; each beats those before it.
+        command: what is to be run; `validate` stands for what the configuration is made for.
+        environment: the environment's variables.
+        metric_loader: loads custom metrics, where there are any.
+        api_key: the provider's key, where it was given directly.
+
+    Raises:
+        ConfigError: with every problem that was found.
+    """
+    problems: list[Problem] = []
+    inputs = None
+    try:
+        inputs = load_run_inputs(path, overrides, environment=environment, command=command, api_key=api_key)
+        loaded = inputs.loaded
+    except ConfigError as error:
+        problems += error.problems
+        loaded, _ = examine(path, overrides, environment=environment, command=command)
+    custom_metrics = await _custom_metrics(loaded, command_for(loaded.config, command), metric_loader, problems)
+    if problems or inputs is None:
+        raise ConfigError(*dict.fromkeys(problems))
+
+    config, actual = loaded.config, command_for(loaded.config, command)
+    return Plan(
+        inputs=inputs,
+        command=actual,
+        agent=None if actual == "evaluate" else resolve_agent(config, environment),
+        custom_metrics=custom_metrics,
+        secrets=tuple({*secrets(config, environment), *([api_key] if api_key else [])}),
+    )
+
+
+async def _custom_metrics(
+    loaded: LoadedConfig, command: Command, loader: LoadsMetrics, problems: list[Problem]
+) -> tuple[CustomMetric, ...]:
+    """The custom metrics that a run has, with every name in the gates held to them."""
+    paths = loaded.config.custom_metrics_file_paths
+    if not paths or command == "simulate" or not all(path.is_file() for path in paths):
+        return ()  # a missing file is reported by the configuration's rules
+    try:
+        found = tuple(await loader.load_metrics(paths))
+    except ConfigError as error:
+        problems += error.problems
+        return ()
+    problems += check_metric_names(loaded, found)
+    return found
