@@ -22,6 +22,7 @@ class Request:
     body: dict[str, Any]
     number: int
     """How many requests came to this role before, from 0."""
+    query: dict[str, str] = field(default_factory=dict)
 
     @property
     def question(self) -> str:
@@ -48,6 +49,8 @@ class Reply:
     delay: float = 0.0
     drop: bool = False
     """Cut the connection instead of answering."""
+    drip: float = 0.0
+    """Send the answer byte by byte, with so many seconds between."""
 
 
 Script = Callable[[Request], Reply]
@@ -75,7 +78,8 @@ def completion(content: str | None, model: str = "scripted-1", **message: Any) -
 class ScriptedServer:
     """Serves `/v1/chat/completions` and `/v1/models/{model}` by `llm` and `models`, `/agent` by `agent`.
 
-    Scripts may be replaced while it runs. `requests` lists what arrived, by role.
+    Azure's `/openai/deployments/{name}/chat/completions` is served by `llm`, too. Scripts may be replaced while it runs. `requests`
+    lists what arrived, by role; `most_in_flight` is the largest number of requests of a role at the same time.
     """
 
     def __init__(self, llm: Script, agent: Script | None = None, models: Script | None = None) -> None:
@@ -83,6 +87,8 @@ class ScriptedServer:
         self.agent = agent or (lambda request: Reply(content="Hello, how can I help?"))
         self.models = models or (lambda request: Reply(body={"id": "scripted-1", "object": "model"}))
         self.requests: dict[str, list[Request]] = {"llm": [], "agent": [], "models": []}
+        self.in_flight = {"llm": 0, "agent": 0, "models": 0}
+        self.most_in_flight = {"llm": 0, "agent": 0, "models": 0}
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -109,6 +115,7 @@ class ScriptedServer:
         asyncio.set_event_loop(self._loop)
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", lambda r: self._handle(r, "llm"))
+        app.router.add_post("/openai/deployments/{name}/chat/completions", lambda r: self._handle(r, "llm"))
         app.router.add_get("/v1/models/{model:.+}", lambda r: self._handle(r, "models"))
         app.router.add_post("/agent", lambda r: self._handle(r, "agent"))
         runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -122,12 +129,21 @@ class ScriptedServer:
         self._loop.close()
 
     async def _handle(self, raw: web.Request, role: str) -> web.StreamResponse:
+        self.in_flight[role] += 1
+        self.most_in_flight[role] = max(self.most_in_flight[role], self.in_flight[role])
+        try:
+            return await self._answer(raw, role)
+        finally:
+            self.in_flight[role] -= 1
+
+    async def _answer(self, raw: web.Request, role: str) -> web.StreamResponse:
         text = await raw.text()
         request = Request(
             path=raw.path,
             headers=dict(raw.headers),
             body=json.loads(text) if text else {},
             number=len(self.requests[role]),
+            query=dict(raw.query),
         )
         self.requests[role].append(request)
         script: Script = getattr(self, role)
@@ -141,7 +157,18 @@ class ScriptedServer:
         if isinstance(reply.body, bytes):
             return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
         body = completion(reply.content) if reply.body is None else reply.body
+        if reply.drip:
+            return await _drip(raw, reply, json.dumps(body).encode())
         return web.json_response(body, status=reply.status, headers=reply.headers)
+
+
+async def _drip(raw: web.Request, reply: Reply, body: bytes) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status, headers={"Content-Type": "application/json", **reply.headers})
+    await response.prepare(raw)
+    for byte in body:
+        await response.write(bytes([byte]))
+        await asyncio.sleep(reply.drip)
+    return response
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
