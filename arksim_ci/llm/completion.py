@@ -48,7 +48,7 @@ def read_completion(data: Mapping[str, object]) -> Completion:
     return Completion(
         text=text,
         flaw=flaw,
-        truncated=reason in {"length", "max_tokens"},
+        truncated=reason in ("length", "max_tokens"),
         model=safe_text(model, longest=LONGEST_MODEL_NAME) if isinstance(model, str) else "",
         tokens=_tokens(data.get("usage")),
     )

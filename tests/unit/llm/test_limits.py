@@ -15,10 +15,12 @@ from arksim_ci.llm.server_error import ServerError, from_body
 from arksim_ci.retry import RetryPolicy
 from tests.support.fake_time import FakeTime
 
+TOKENS = Tokens(10, 4, 2)
+
 
 @dataclass(frozen=True)
 class Said:
-    tokens: Tokens | None = Tokens(10, 4, 2)
+    tokens: Tokens | None = TOKENS
     model: str = "m"
 
 
@@ -45,7 +47,7 @@ def script(*outcomes: ServerError | Said) -> Callable[[], object]:
 
 
 async def ask(limits: Limits, send: Callable[[], object]) -> Said:
-    return await limits.call("judge", send)  # type: ignore[type-var,arg-type]
+    return await limits.call("judge", send)  # type: ignore[arg-type]
 
 
 async def test_a_passing_fault_is_waited_out() -> None:
