@@ -1,0 +1,186 @@
+"""final_report.html: one page that needs nothing but itself, for a reader who may not know the tool."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from arksim_ci.reports.agent_markdown import agent_html
+from arksim_ci.reports.charts import distributions, heat_map
+from arksim_ci.reports.conversation_views import STATUSES, ConversationViews
+from arksim_ci.reports.figures import count, date, needed, percent, reached
+from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
+from arksim_ci.reports.results import NumberedError, Results
+from arksim_ci.reports.safe_text import cut, one_line, visible
+from arksim_ci.reports.sentences import Words, failure_sentences
+from arksim_ci.reports.templates import read, render_html
+from arksim_ci.schema.recommendation import Recommendation
+from arksim_ci.schema.verdict import Check
+from arksim_ci.schema.vocabulary import SEVERITIES
+
+_LONGEST_TEXT = 4000
+_DIFF_LINES = 200
+_LINKS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """One row of the checks."""
+
+    name: str
+    needed: str
+    labels: tuple[str, ...]
+    reached: str
+    rate: str
+    state: str
+    share: int
+
+
+@dataclass(frozen=True)
+class FixView:
+    """What to change, and why this."""
+
+    best: str
+    reason: str
+    others: tuple[tuple[str, str], ...]
+    diffs: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ErrorView:
+    """One unique error with its evidence, its fix and links to its turns."""
+
+    number: int
+    severity: str
+    category: str
+    description: str
+    scenarios: tuple[str, ...]
+    occurrences: int
+    user: str
+    agent: Markup
+    links: tuple[tuple[str, str], ...]
+    more_links: int
+    fix: FixView | None
+
+
+def render_html_report(results: Results) -> str:
+    """The page. Nothing in it is loaded, nothing in it reads a clock, and only our script may run."""
+    style, script = read("report.css"), read("report.js")
+    views = ConversationViews(results)
+    verdict = results.verdict
+    words = Words(
+        name=lambda text: Markup("<code>{}</code>").format(one_line(text, 120)),
+        text=lambda text: escape(one_line(text, 300)),
+    )
+    conversations = views.all()
+    return render_html(
+        "report.html.j2",
+        policy=_policy(style, script),
+        style=Markup(style),  # noqa: S704  (ours)
+        script=Markup(script),  # noqa: S704  (ours)
+        head=headline(results),
+        verdict=verdict,
+        agent=one_line(verdict.run.agent_name, 120),
+        facts=figures_line(results),
+        commit=short_commit(verdict),
+        when=date(verdict.run.started_at),
+        offline=OFFLINE_NOTE if verdict.judge.provider == OFFLINE else "",
+        failures=[Markup(each) for each in failure_sentences(results, words)],  # noqa: S704  (escaped by `words`)
+        warnings=[visible(each) for each in verdict.warnings],
+        checks=[_check(each, results) for each in verdict.checks],
+        errors=[_error(each, results, views) for each in results.errors],
+        charts=distributions(results),
+        heat=heat_map(results),
+        conversations=conversations,
+        statuses=[each for each in STATUSES if any(view.status == each for view in conversations)],
+        scenarios=sorted({view.scenario for view in conversations}),
+        judge=f"{one_line(verdict.judge.provider, 40)} {one_line(verdict.judge.model, 80)}",
+    )
+
+
+def _policy(style: str, script: str) -> str:
+    """A Content-Security-Policy under which only this style sheet and this script count, and nothing is fetched."""
+    return f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'; form-action 'none'"
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _check(check: Check, results: Results) -> CheckView:
+    rate = "none measured"
+    if check.pass_rate is not None:
+        rate = f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({percent(check.pass_rate)})"
+    if check.min_pass_rate < 1:
+        rate += f", {percent(check.min_pass_rate)} needed"
+    return CheckView(
+        name=visible(check.name),
+        needed=needed(check),
+        labels=tuple(visible(each) for each in check.labels or ()),
+        reached=reached(results, check),
+        rate=rate,
+        state={True: "passed", False: "failed", None: "not decided"}[check.passed],
+        share=int((check.pass_rate or 0) * 100),
+    )
+
+
+def _error(numbered: NumberedError, results: Results, views: ConversationViews) -> ErrorView:
+    error = numbered.error
+    exchange = results.evidence(error)
+    advice = results.recommendation(error.unique_error_id)
+    places = [
+        (views.anchors[each.conversation_id], each)
+        for each in error.occurrences
+        if each.conversation_id in views.anchors
+    ]
+    links = [
+        (f"{anchor}t{each.turn_id + 1}", f"{one_line(each.conversation_id, 60)}, turn {each.turn_id + 1}")
+        for anchor, each in places
+    ]
+    return ErrorView(
+        number=numbered.number,
+        severity=error.severity if error.severity in SEVERITIES else "medium",
+        category=visible(error.behavior_failure_category),
+        description=visible(error.unique_error_description),
+        scenarios=tuple(visible(each) for each in numbered.scenario_ids),
+        occurrences=len(error.occurrences),
+        user=_text(exchange.turn.user.content) if exchange and exchange.turn.user else "",
+        agent=agent_html(exchange.turn.agent.content) if exchange else Markup(),
+        links=tuple(links[:_LINKS_SHOWN]),
+        more_links=max(len(links) - _LINKS_SHOWN, 0),
+        fix=_fix(advice) if advice else None,
+    )
+
+
+def _fix(advice: Recommendation) -> FixView:
+    best = visible(advice.best_module_fix)
+    return FixView(
+        best=_text(best),
+        reason=_text(advice.best_module_fix_reasoning),
+        others=tuple(
+            (each.module, _text(each.fix)) for each in advice.module_fixes if not best.startswith(f"{each.module}:")
+        ),
+        diffs=tuple(
+            (one_line(each.file, 200), f"{each.start_line}–{each.end_line}", _diff_lines(each.diff))
+            for each in advice.code_fixes
+        ),
+        dropped=tuple(_text(each) for each in advice.dropped),
+    )
+
+
+def _diff_lines(diff: str) -> tuple[tuple[str, str], ...]:
+    """Each line of a diff with its kind: added, removed, place, or nothing. A very long one is cut, and says so."""
+    kinds = {"+": "a", "-": "r", "@": "m"}
+    lines = visible(diff).strip("\n").split("\n")
+    shown = [(kinds.get(line[:1], ""), cut(line, 1000)) for line in lines[:_DIFF_LINES]]
+    if len(lines) > _DIFF_LINES:
+        shown.append(("m", f"… and {count(len(lines) - _DIFF_LINES, 'more line')} in recommendations.json"))
+    return tuple(shown)
+
+
+def _text(text: str) -> str:
+    return cut(visible(text), _LONGEST_TEXT)

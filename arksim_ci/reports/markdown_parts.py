@@ -1,0 +1,301 @@
+"""The comment's and the Markdown report's parts, escaped: what the templates lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from arksim_ci.reports.context import CommentContext
+from arksim_ci.reports.figures import count, needed, number, percent, reached
+from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
+from arksim_ci.reports.markdown import (
+    Markdown,
+    block,
+    cell_code,
+    code,
+    fence,
+    inline,
+    line,
+    link,
+    quoted,
+)
+from arksim_ci.reports.rerun import rerun_blocks
+from arksim_ci.reports.results import Exchange, NumberedError, Results
+from arksim_ci.reports.safe_text import one_line
+from arksim_ci.reports.sentences import Words, failure_sentences
+from arksim_ci.schema.recommendation import CodeFix, Recommendation
+from arksim_ci.schema.simulation import Conversation
+from arksim_ci.schema.verdict import Check
+from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, NOT_MEASURED, SEVERITIES
+
+_WORDS = Words(name=lambda text: code(text, 120), text=lambda text: inline(text, 300))
+_SCENARIOS_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a text shows: numbers of entries, and lengths of quoted texts in UTF-16 units."""
+
+    errors: int
+    conversations: int
+    failures: int
+    checks: int
+    warnings: int
+    text: int
+    diff: int
+
+
+@dataclass(frozen=True)
+class ErrorPart:
+    """One unique error."""
+
+    title: Markdown
+    where: Markdown
+    description: Markdown
+    evidence: Markdown | None
+    fix: Markdown | None
+    reason: Markdown | None
+    other_fixes: tuple[Markdown, ...]
+    diffs: tuple[tuple[Markdown, Markdown], ...]
+    dropped: tuple[Markdown, ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything that a Markdown text says, in the order in which it says it."""
+
+    title: Markdown
+    lead: Markdown
+    facts: Markdown
+    notices: tuple[Markdown, ...]
+    failures: tuple[Markdown, ...]
+    more_failures: int
+    warnings: tuple[Markdown, ...]
+    more_warnings: int
+    checks: tuple[Markdown, ...]
+    more_checks: int
+    errors: tuple[ErrorPart, ...]
+    more_errors: Markdown | None
+    conversations: tuple[Markdown, ...]
+    more_conversations: int
+    rerun: tuple[Markdown, ...]
+    links: Markdown
+    judge: Markdown
+    marker: Markdown
+
+
+def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
+    """Build the parts of a comment or report."""
+    verdict = results.verdict
+    head = headline(results)
+    agent = f": {inline(verdict.run.agent_name, 80)}" if verdict.run.agent_name else ""
+    sentences = [Markdown(each) for each in failure_sentences(results, _WORDS)]
+    checks = sorted(verdict.checks, key=lambda check: {False: 0, None: 1, True: 2}[check.passed])
+    errors = results.errors[: limits.errors]
+    conversations = results.simulation.conversations
+    return Parts(
+        title=Markdown(f"{head.mark} {head.title}{agent}" if ":" not in head.title else f"{head.mark} {head.title}"),
+        lead=Markdown(head.lead),
+        facts=_facts(results, context, with_agent=":" in head.title),
+        notices=tuple(_notices(results, context)),
+        failures=tuple(sentences[: limits.failures]),
+        more_failures=max(len(sentences) - limits.failures, 0),
+        warnings=tuple(line(each, 400) for each in verdict.warnings[: limits.warnings]),
+        more_warnings=max(len(verdict.warnings) - limits.warnings, 0),
+        checks=tuple(_check_row(each, results) for each in checks[: limits.checks]),
+        more_checks=max(len(checks) - limits.checks, 0),
+        errors=tuple(_error(each, results, limits) for each in errors),
+        more_errors=_more_errors(results.errors[limits.errors :], context),
+        conversations=tuple(_conversation_row(each, results) for each in conversations[: limits.conversations]),
+        more_conversations=max(len(conversations) - limits.conversations, 0),
+        rerun=rerun_blocks(results, context),
+        links=_links(context),
+        judge=_judge(results),
+        marker=Markdown(context.marker),
+    )
+
+
+def _facts(results: Results, context: CommentContext, *, with_agent: bool) -> Markdown:
+    commit = short_commit(results.verdict)
+    facts = list(figures_line(results))
+    if with_agent and results.verdict.run.agent_name:
+        facts.insert(0, inline(results.verdict.run.agent_name, 80))
+    if commit:
+        facts.insert(-2, f"commit {link(code(commit), context.commit_url)}")
+    return Markdown(" · ".join(facts))
+
+
+def _notices(results: Results, context: CommentContext) -> Iterable[Markdown]:
+    if context.gate_changes:
+        shown = ", ".join(code(path, 200) for path in context.gate_changes[:10])
+        more = len(context.gate_changes) - 10
+        files = f"{shown}{f' and {more:,} more' if more > 0 else ''}"
+        yield quoted(
+            Markdown(
+                f"**This pull request changes its own gate:** {files}. Review these changes first: what this comment says"
+                " was decided by the changed gate."
+            )
+        )
+    if context.fork:
+        yield quoted(
+            Markdown(
+                "**Reported by a fork's run, not verified.** The fork's own workflow made these results and could have"
+                " changed them. Its HTML report is not linked."
+            )
+        )
+    if results.verdict.judge.provider == OFFLINE:
+        yield quoted(Markdown(f"**Rules, not judgement.** {OFFLINE_NOTE}"))
+
+
+def _check_row(check: Check, results: Results) -> Markdown:
+    wanted = needed(check)
+    if check.kind == "qualitative":
+        labels = check.labels or []
+        shown = ", ".join(cell_code(label, 60) for label in labels[:6])
+        wanted = f"none of {shown}{f' and {len(labels) - 6} more' if len(labels) > 6 else ''}"
+    if check.pass_rate is None:
+        rate = "none measured"
+    else:
+        rate = f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({percent(check.pass_rate)})"
+    if check.min_pass_rate < 1:
+        rate += f", {percent(check.min_pass_rate)} needed"
+    result = {True: "passed", False: "**failed**", None: "**not decided**"}[check.passed]
+    return Markdown(f"| {cell_code(check.name, 80)} | {result} | {reached(results, check)} | {wanted} | {rate} |")
+
+
+def _error(numbered: NumberedError, results: Results, limits: Limits) -> ErrorPart:
+    error = numbered.error
+    exchange = results.evidence(error)
+    advice = results.recommendation(error.unique_error_id)
+    severity = error.severity if error.severity in SEVERITIES else "medium"
+    return ErrorPart(
+        title=Markdown(f"{numbered.number}. {severity.capitalize()}: {inline(error.behavior_failure_category, 80)}"),
+        where=_where(numbered),
+        description=line(error.unique_error_description, limits.text),
+        evidence=_evidence(exchange, results, limits) if exchange else None,
+        fix=_fix(advice, limits) if advice else None,
+        reason=_optional(advice.best_module_fix_reasoning if advice else "", limits.text),
+        other_fixes=_other_fixes(advice, limits) if advice else (),
+        diffs=tuple(_diff(each, limits) for each in advice.code_fixes) if advice else (),
+        dropped=tuple(line(each, limits.text) for each in advice.dropped) if advice else (),
+    )
+
+
+def _where(numbered: NumberedError) -> Markdown:
+    whole = numbered.error.behavior_failure_category == GOAL_NOT_COMPLETED
+    times = count(len(numbered.error.occurrences), "conversation" if whole else "turn")
+    names = [code(each, 80) for each in numbered.scenario_ids[:_SCENARIOS_SHOWN]]
+    more = len(numbered.scenario_ids) - len(names)
+    if not names:
+        return Markdown(times)
+    noun = "scenario" if len(numbered.scenario_ids) == 1 else "scenarios"
+    return Markdown(f"{times} in {noun} {', '.join(names)}{f' and {more:,} more' if more else ''}")
+
+
+def _evidence(exchange: Exchange, results: Results, limits: Limits) -> Markdown:
+    turn = exchange.turn
+    lines = [f"**User:** {block(turn.user.content, limits.text)}"] if turn.user else []
+    calls = ", ".join(code(call.name, 60) for call in (turn.agent.tool_calls or [])[:5])
+    said = block(turn.agent.content, limits.text) or "(no text)"
+    lines.append(f"**Agent:** {said}")
+    if calls:
+        lines.append(f"Tool calls: {calls}")
+    scenario = code(results.scenario_of(exchange.conversation_id), 80)
+    lines.append(f"<sub>Turn {turn.turn_id + 1} of a conversation in scenario {scenario}</sub>")
+    return quoted(Markdown("\n\n".join(lines)))
+
+
+def _fix(advice: Recommendation, limits: Limits) -> Markdown | None:
+    text = one_line(advice.best_module_fix)
+    for fix in advice.module_fixes:
+        prefix = f"{fix.module}:"
+        if text.startswith(prefix):
+            return Markdown(f"**Fix in {fix.module}:** {inline(text.removeprefix(prefix), limits.text)}")
+    return Markdown(f"**Fix:** {inline(text, limits.text)}") if text else None
+
+
+def _other_fixes(advice: Recommendation, limits: Limits) -> tuple[Markdown, ...]:
+    best = one_line(advice.best_module_fix)
+    return tuple(
+        Markdown(f"**{each.module}:** {inline(each.fix, limits.text)}")
+        for each in advice.module_fixes
+        if not best.startswith(f"{each.module}:")
+    )
+
+
+def _diff(fix: CodeFix, limits: Limits) -> tuple[Markdown, Markdown]:
+    lines = f"line {fix.start_line}" if fix.start_line == fix.end_line else f"lines {fix.start_line}–{fix.end_line}"
+    return Markdown(f"{html_code(fix.file)}, {lines}"), fence(fix.diff, "diff", limits.diff)
+
+
+def html_code(text: str) -> Markdown:
+    """A name inside an HTML line of a comment (a fold's title), where Markdown's code spans are not read."""
+    shown = one_line(text, 200).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return Markdown(f"<code>{shown}</code>")
+
+
+def _optional(text: str, limit: int) -> Markdown | None:
+    return inline(text, limit) or None
+
+
+def _more_errors(left_out: Sequence[NumberedError], context: CommentContext) -> Markdown | None:
+    if not left_out:
+        return None
+    by_severity = {severity: sum(each.error.severity == severity for each in left_out) for severity in SEVERITIES}
+    counts = ", ".join(f"{number:,} {severity}" for severity, number in by_severity.items() if number)
+    where = link(Markdown("the report"), None if context.fork else context.report_url)
+    noun = "unique error is" if len(left_out) == 1 else "unique errors are"
+    return Markdown(
+        f"{len(left_out):,} more {noun} not shown here{f' ({counts})' if counts else ''}: all are in {where}."
+    )
+
+
+def _conversation_row(conversation: Conversation, results: Results) -> Markdown:
+    scored = results.scored.get(conversation.conversation_id)
+    errors = sorted({results.error_numbers[each] for turn in (scored.turn_scores if scored else []) for each in turn.unique_error_ids
+                     if each in results.error_numbers})  # fmt: skip
+    silence = conversation.silence()
+    note = (
+        {"never_spoke": "agent never spoke", "stopped_answering": "agent stopped answering"}[silence.kind]
+        if silence
+        else ""
+    )
+    note = note or ("broke off" if conversation.not_finished else "")
+    status = scored.evaluation_status if scored else "not judged"
+    cells = [
+        cell_code(conversation.scenario_id, 80),
+        cell_code(conversation.conversation_id, 80),
+        str(len(conversation.turns())),
+        _score(scored.goal_completion_score if scored else NOT_MEASURED),
+        _score(scored.turn_success_ratio if scored else NOT_MEASURED),
+        _score(scored.overall_agent_score if scored else NOT_MEASURED),
+        f"{status} ({note})" if note else status,
+        ", ".join(map(str, errors)) or "–",
+    ]
+    return Markdown(f"| {' | '.join(cells)} |")
+
+
+def _score(value: float) -> str:
+    return "–" if value == NOT_MEASURED else number(value)
+
+
+def _links(context: CommentContext) -> Markdown:
+    named = (
+        ("Full report", None if context.fork else context.report_url),
+        ("All files", context.evaluation_artifact_url),
+        ("Focus files", context.focus_artifact_url),
+        ("Run", context.run_url),
+        ("Step summary", context.summary_url),
+        ("Documentation", context.documentation_url),
+    )
+    return Markdown(" · ".join(link(Markdown(label), url) for label, url in named if url))
+
+
+def _judge(results: Results) -> Markdown:
+    judge, version = results.verdict.judge, results.verdict.run.version
+    if judge.provider == OFFLINE:
+        who = "Scored by offline rules"
+    else:
+        who = f"Judged by {inline(judge.provider, 40)} {code(judge.model, 80)}, {inline(judge.judge_mode, 40)} mode"
+    hashed = f" · prompts {code(judge.prompts_hash[:12])}" if judge.prompts_hash else ""
+    return Markdown(f"{who}{hashed} · arksim-ci {inline(version, 40)}")

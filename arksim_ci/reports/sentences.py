@@ -1,0 +1,211 @@
+"""Every failure and every undecided check as a sentence that a reviewer can act on.
+
+The sentences' words are ours; what comes from files goes through `Words`, which escapes it for the format at hand.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, assert_never
+
+from arksim_ci.reports.figures import count, number, percent
+from arksim_ci.reports.results import Results
+from arksim_ci.reports.safe_text import one_line
+from arksim_ci.schema.verdict import (
+    AgentNeverSpoke,
+    AssertionFailed,
+    Check,
+    Failure,
+    FailureLabelFound,
+    IncompleteCoverage,
+    MetricBelowMinPassRate,
+    MetricNotEvaluated,
+    RunNotCompleted,
+    Verdict,
+)
+
+_PLACES_SHOWN = 3
+_CAUSES_SHOWN = 2
+_LONGEST_CAUSE = 300
+
+_STOPPED = {
+    "FAILED": "The run failed",
+    "TIMED_OUT": "The run reached its time limit",
+    "CANCELLED": "The run was cancelled",
+    "BUDGET_REACHED": "The run reached its budget",
+    "COMPLETED": "The run did not complete",
+}
+_RANK = (
+    "RUN_NOT_COMPLETED",
+    "AGENT_NEVER_SPOKE",
+    "FAILURE_LABEL_FOUND",
+    "METRIC_BELOW_MIN_PASS_RATE",
+    "ASSERTION_FAILED",
+    "METRIC_NOT_EVALUATED",
+    "INCOMPLETE_COVERAGE",
+)
+
+
+class Words(NamedTuple):
+    """How a format writes what comes from files: a name (metric, label, scenario), and free text."""
+
+    name: Callable[[str], str]
+    text: Callable[[str], str]
+
+
+PLAIN = Words(name=lambda text: f"'{one_line(text, 120)}'", text=lambda text: one_line(text, _LONGEST_CAUSE))
+"""Visible text without markup: terminal, JUnit, SARIF."""
+
+
+def failure_sentences(results: Results, words: Words) -> list[str]:
+    """The verdict's failures, what matters most first; labels of one kind are one sentence."""
+    verdict = results.verdict
+    ranked = sorted(verdict.failures, key=lambda failure: _RANK.index(failure.type))
+    sentences: list[str] = []
+    labels: dict[tuple[str, str], list[FailureLabelFound]] = {}
+    for failure in ranked:
+        if isinstance(failure, FailureLabelFound):
+            labels.setdefault((failure.metric, failure.label), []).append(failure)
+    for failure in ranked:
+        if isinstance(failure, FailureLabelFound):
+            same = labels.pop((failure.metric, failure.label), None)
+            if same:
+                sentences.append(_labels_found(same, results, words))
+        else:
+            sentences.append(failure_sentence(failure, results, words))
+    explained = {failure.metric for failure in verdict.failures if isinstance(failure, MetricNotEvaluated)}
+    sentences += [
+        undecided_sentence(each, words) for each in verdict.checks if each.passed is None and each.name not in explained
+    ]
+    return sentences
+
+
+def failure_sentence(failure: Failure, results: Results, words: Words) -> str:  # noqa: PLR0911  (one per type)
+    """One failure as one or two sentences: what happened, and what to do."""
+    match failure:
+        case RunNotCompleted():
+            return _run_not_completed(failure, results.verdict, words)
+        case IncompleteCoverage():
+            return (
+                f"Only {failure.evaluated:,} of {count(failure.expected, *_unit(failure.unit))} could be measured, fewer than the gate"
+                " needs. What is missing never counts as passed: run again to fill the gaps."
+            )
+        case AgentNeverSpoke():
+            return _agent_silent(failure, words, results)
+        case MetricNotEvaluated():
+            causes = _causes(failure.causes, words)
+            return (
+                f"{words.name(failure.metric)} was measured for {failure.evaluated:,} of {count(failure.expected, 'value')}{causes}."
+                " That is too few to decide it: run again."
+            )
+        case MetricBelowMinPassRate():
+            return _below(failure, results.verdict, words)
+        case FailureLabelFound():
+            return _labels_found([failure], results, words)
+        case AssertionFailed():
+            return (
+                f"Scenario {words.name(failure.scenario_id)} asserts {_calls(failure.expected, words)}"
+                f" ({words.text(failure.match_mode)} match); the agent made {_calls(failure.actual, words)}."
+            )
+    assert_never(failure)
+
+
+def undecided_sentence(check: Check, words: Words) -> str:
+    """Why a check is not decided."""
+    if not check.evaluated_conversations:
+        return f"{words.name(check.name)} is not decided: it was measured in no conversation. Run again."
+    return (
+        f"{words.name(check.name)} is not decided: {check.passed_conversations:,} of {count(check.evaluated_conversations, 'measured conversation')}"
+        " passed, and what is missing could turn the result either way. Run again."
+    )
+
+
+def _run_not_completed(failure: RunNotCompleted, verdict: Verdict, words: Words) -> str:
+    coverage = verdict.coverage
+    cause = f": {_ended(words.text(failure.cause))}" if failure.cause else "."
+    return (
+        f"{_STOPPED[failure.status]}{cause} {coverage.evaluated_conversations:,} of"
+        f" {count(coverage.expected_conversations, 'conversation')} were measured by then."
+    )
+
+
+def _agent_silent(failure: AgentNeverSpoke, words: Words, results: Results) -> str:
+    parts = []
+    if failure.never_spoke:
+        parts.append(f"never spoke in {failure.never_spoke:,}")
+    if failure.stopped_answering:
+        parts.append(f"stopped answering in {failure.stopped_answering:,}")
+    allowed = f"{percent(failure.max_share)} of them may" if failure.max_share else "none may"
+    silent = [silence.cause for each in results.simulation.conversations if (silence := each.silence())]
+    return (
+        f"The agent {' and '.join(parts) or 'fell silent'} of {count(failure.test_cases, 'test case')} ({allowed})"
+        f"{_causes(list(dict.fromkeys(silent)), words)}. Check that the agent is up and what its log says."
+    )
+
+
+def _below(failure: MetricBelowMinPassRate, verdict: Verdict, words: Words) -> str:
+    check = next((each for each in verdict.checks if each.name == failure.metric), None)
+    wanted = (
+        "every conversation has to pass"
+        if failure.min_pass_rate >= 1
+        else f"{percent(failure.min_pass_rate)} have to pass"
+    )
+    if check is None or not check.evaluated_conversations:
+        rate = f" ({percent(failure.pass_rate)} of conversations passed)" if failure.pass_rate is not None else ""
+        return f"{words.name(failure.metric)} is below its pass rate{rate}; {wanted}."
+    missed = check.evaluated_conversations - check.passed_conversations
+    of = f"in {missed:,} of {count(check.evaluated_conversations, 'conversation')}"
+    if check.kind != "numeric" or failure.threshold is None:
+        return f"{words.name(failure.metric)} failed {of}; {wanted}."
+    return f"{words.name(failure.metric)} is below {number(failure.threshold)} {of}; {wanted}."
+
+
+def _labels_found(same: Sequence[FailureLabelFound], results: Results, words: Words) -> str:
+    first = same[0]
+    whole = sum(1 for each in same if each.turn_id is None)
+    turns = len(same) - whole
+    parts = [count(number, noun) for number, noun in ((turns, "turn"), (whole, "conversation")) if number]
+    scenarios = sorted({results.scenario_of(each.conversation_id) for each in same} - {""})
+    where = f" in {_names(scenarios, 'scenario', words)}" if scenarios else ""
+    verb = "is" if len(same) == 1 else "are"
+    return f"{' and '.join(parts)}{where} {verb} labelled {words.name(first.label)}, which {words.name(first.metric)} forbids."
+
+
+def _names(names: Sequence[str], noun: str, words: Words) -> str:
+    shown = ", ".join(words.name(each) for each in names[:_PLACES_SHOWN])
+    more = len(names) - _PLACES_SHOWN
+    return f"{noun if len(names) == 1 else noun + 's'} {shown}{f' and {more:,} more' if more > 0 else ''}"
+
+
+def _causes(causes: Sequence[str], words: Words) -> str:
+    if not causes:
+        return ""
+    more = len(causes) - _CAUSES_SHOWN
+    shown = [words.text(each).rstrip(". ") for each in causes[:_CAUSES_SHOWN]]
+    if more > 0:
+        shown.append(f"and {count(more, 'more cause', 'more causes')}")
+    return f": {'; '.join(shown)}"
+
+
+def _calls(calls: Sequence[dict[str, object]], words: Words) -> str:
+    if not calls:
+        return "no tool call"
+    shown = ", ".join(words.name(text) for text in _call_texts(calls[:_PLACES_SHOWN]))
+    more = len(calls) - _PLACES_SHOWN
+    return f"{shown}{f' and {more:,} more' if more > 0 else ''}"
+
+
+def _call_texts(calls: Sequence[dict[str, object]]) -> Iterator[str]:
+    for call in calls:
+        arguments = call.get("arguments")
+        pairs = arguments.items() if isinstance(arguments, dict) else ()
+        yield f"{call.get('name', '?')}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in pairs)})"
+
+
+def _unit(unit: str) -> tuple[str, str]:
+    return unit.removesuffix("s"), unit
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?")) else f"{text}."
