@@ -115,7 +115,10 @@ def _merge(
         return settings
     base = settings.origin(("agent_config_file_path",)).base
     agent_layer = _agent_layer(base.absolute() / agent_file, settings, problems)
-    return settings if agent_layer is None else Settings(main, [agent_layer, *layers])
+    if agent_layer is None:
+        settings.broken.append(("agent_config",))
+        return settings
+    return Settings(main, [agent_layer, *layers])
 
 
 def _agent_layer(path: Path, settings: Settings, problems: list[Problem]) -> Layer | None:

@@ -104,13 +104,14 @@ def _wrong_value(found: object, annotation: Any, hidden: bool) -> str:
     if found == "" and str in kinds:
         return "is empty"
     allowed = f"allowed: {type_text(annotation)}"
+    if str in kinds and isinstance(found, bool | int | float):
+        allowed += "; put it in quotes"
     if hidden:
         return f"found {_kind(found)}; {allowed}"
     if isinstance(found, str):
         near = nearest(found, [choice for kind in kinds for choice in _choices(kind)])
         return f"found {show(found)}{near} A{allowed[1:]}" if near else f"found {show(found)}; {allowed}"
-    quote = str in kinds and isinstance(found, bool | int | float)
-    return f"found {show(found)}; {allowed}{'; put it in quotes' if quote else ''}"
+    return f"found {show(found)}; {allowed}"
 
 
 def _kind(value: object) -> str:

@@ -108,9 +108,9 @@ def _syntax_problem(error: yaml.YAMLError, text: str, source: str) -> Problem:
         mark = error.problem_mark or error.context_mark
         parts = (error.problem, error.context)
         message = ", ".join(part for part in parts if part) or "no further detail"
-        if "tab" in message or "'\\t'" in message:
-            message += "; indent with spaces"
         line = None if mark is None else min(mark.line + 1, text.count("\n") + 1)
+        if line is not None and re.match(r" *\t", text.split("\n")[line - 1]):
+            message += "; indent with spaces, not with a tab"
         return Problem(f"is not valid YAML: {message}", source, line)
     if isinstance(error, yaml.reader.ReaderError):
         found = re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", text)
