@@ -24,7 +24,10 @@ _PLURAL = {str: "texts", Path: "paths"}
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean "X"?` with the known name that is nearest, or nothing where none is near."""
     choices = {choice.casefold(): choice for choice in known}
-    near = difflib.get_close_matches(name.casefold(), choices, n=1, cutoff=0.6)
+    folded = name.casefold()
+    near = difflib.get_close_matches(folded, choices, n=1, cutoff=0.6)
+    if not near and len(folded) >= 3:
+        near = [choice for choice in choices if choice.startswith(folded)]
     return f'; did you mean "{choices[near[0]]}"?' if near else ""
 
 
