@@ -16,6 +16,8 @@ from arksim_ci.llm.questions.turn import Score, TurnFacts
 from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.simulation import Message
 
+_SPOILS: Final = ("false information", "disobey user request", "failure to ask for clarification")
+"""After these labels an answer meets nothing. One that is incomplete or repeated may still meet another wish."""
 _PASSED_ON: Final = 0.25
 _NEAR: Final = 0.75
 """A statement counts for a wish from this share of the best one's match on."""
@@ -23,7 +25,7 @@ _SAID_OF_WISH: Final = 0.5
 
 
 def judge_goal(facts: GoalFacts) -> Score:
-    """Score 0-1: the share of the goal's wishes that an answer without a failure met."""
+    """Score 0-1: the share of the goal's wishes that were met, by answers that are neither false nor beside the request."""
     wishes = read_goal(facts.scenario.goal).wishes
     good = _good_turns(facts)
     missed = [
@@ -32,7 +34,7 @@ def judge_goal(facts: GoalFacts) -> Score:
     met = len(wishes) - len(missed)
     reason = f"Wishes met: {met} of {len(wishes)}."
     if missed:
-        reason += f" Not met by any answer without a failure: {', '.join(quote(wish.message) for wish in missed[:3])}"
+        reason += f" Not met by any answer that counts: {', '.join(quote(wish.message) for wish in missed[:3])}"
     return Score(met / len(wishes), reason)
 
 
@@ -63,7 +65,7 @@ def is_met_by(wish: Wish, user: str, answer: str, scenario: Scenario) -> bool:
 
 
 def _good_turns(facts: GoalFacts) -> list[tuple[str, str]]:
-    """The turns in which no rule found a failure, as (user, answer)."""
+    """The turns whose answers count, as (user, answer)."""
     good: list[tuple[str, str]] = []
     user: Message | None = None
     for number, message in enumerate(facts.history):
@@ -72,7 +74,8 @@ def _good_turns(facts: GoalFacts) -> list[tuple[str, str]]:
             continue
         before = facts.history[: number - 1] if user is not None else facts.history[:number]
         view = view_of(TurnFacts(facts.scenario, before, user, message, (), facts.case))
-        if first_finding(view, BEHAVIOR_RULES) is None:
+        failure = first_finding(view, BEHAVIOR_RULES)
+        if failure is None or failure.label not in _SPOILS:
             good.append((view.user, view.answer))
         user = None
     return good

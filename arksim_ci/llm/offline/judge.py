@@ -19,9 +19,9 @@ BEHAVIOR_RULES: Final[tuple[Rule, ...]] = (
     requests.refused_although_known,
     clarification.assumed_detail,
     clarification.stated_assumption,
+    requests.off_topic,
     omission.missing_figure,
     repetition.repeated_answer,
-    requests.off_topic,
     requests.too_long_for_request,
     omission.missing_details,
 )

@@ -18,7 +18,7 @@ _HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)\s*#*\s*$|^\s*\*\*([^*]+?):?\*\*:?\s*$
 _LABEL = re.compile(r"^([^\W\d_][^:.!?]{2,60}):\s+(?=\S)")
 _TABLE_RULE = re.compile(r"^[\s|:-]+$")
 _HYPOTHETICAL = re.compile(
-    r"\b(?:for example|for instance|e\.g|such as|suppose|let['’]?s say|imagine|example|if your)\b", re.I
+    r"\b(?:for example|for instance|e\.g|such as|suppose|let['’]?s say|imagine|(?:an|the) example|if your)\b", re.I
 )
 
 STRONG_MATCH: Final = 0.5

@@ -12,13 +12,16 @@ _CLOSING = re.compile(
     re.I,
 )
 _ASKS_BACK = re.compile(
-    r"\b(?:which|what|who|where|when|how|do you|did you|are you|is it|have you|could you|can you|would you|was it)\b",
+    r"\b(?:which|what|who|where|when|how|do you|did you|are you|is (?:it|that|this)|have you|could you|can you|would you|was it)\b",
     re.I,
 )
 _PLEASE_TELL = re.compile(
     r"\b(?:please|could you|can you|would you)\b[^.?!]{0,80}\b(?:provide|share|give|tell|send|confirm|specify|enter|let me know|clarify)\b"
     r"|\b(?:i(?:'ll)? need|let me know|tell me)\b[^.?!]{0,80}\b(?:your|which)\b",
     re.I,
+)
+_CONFIRMATION = re.compile(
+    r"(?:done|all set|all done|consider it done|that[’']s done|no problem|completed|yes|no)\b", re.I
 )
 _OFFER = re.compile(r"\b(?:would you like|do you want|shall i|should i|may i)\b[^.!]{0,200}\?", re.I)
 _REFUSAL = re.compile(
@@ -59,6 +62,11 @@ def asks_back(answer: str) -> str:
         ):
             return sentence
     return ""
+
+
+def confirms(answer: str) -> bool:
+    """Whether the agent says first of all that it did what was asked."""
+    return bool(_CONFIRMATION.match(answer.strip()))
 
 
 def is_offer(sentence: str) -> bool:

@@ -20,7 +20,7 @@ _STOP_WORDS: Final = """
     why will with within without would yes yet you your yours yourself agent answer ask asking help hello hi dear learn
     find information detail details question sorry understand glad happy welcome course certainly kindly let's i'd i'm
     i've i'll you're you'll you've we're we'll we've it's that's there's don't doesn't didn't can't couldn't won't
-    wouldn't shouldn't aren't wasn't weren't haven't hasn't isn't what's exactly actually currently well
+    wouldn't shouldn't aren't wasn't weren't haven't hasn't isn't what's exactly actually currently well long takes taking taken comes
 """
 STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")

@@ -121,8 +121,11 @@ def ask_about(topic: str) -> str:
     topic = topic.strip(" #*:")
     if topic.endswith("?"):
         return topic
-    lowered = topic if topic[:2].isupper() else f"{topic[:1].lower()}{topic[1:]}"
-    return f"Could you also tell me about {lowered}?"
+    plain = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in topic.split())
+    own = to_first_person(plain)
+    if re.match(r"(?:how|what|when|where|who|why|which)\b", own):
+        return f"Could you also tell me {own}?"
+    return f"Could you also tell me about {own}?"
 
 
 def _subject(sentence: str) -> str:

@@ -12,11 +12,16 @@ from arksim_ci.llm.offline.text import quote, sentences
 LABEL: Final = "failure to ask for clarification"
 
 _NOUNS = r"order|booking|reservation|policy|account|contract|invoice|subscription|card|shipment|parcel"
+_NUMBER = r"(?=(?:[A-Z-]*\d){3})[A-Z]{0,4}-?\d[\dA-Z-]{2,}"
+"""At least three digits, so that \"24-hour\" is none."""
+_MEASURES = (
+    "eur|usd|gbp|dollars?|euros?|pounds?|minutes?|hours?|days?|weeks?|months?|years?|items?|pieces?|pairs?|points?"
+)
 _IDENTIFIER = re.compile(
-    rf"\b(?P<noun>{_NOUNS})s?\b(?:\s+(?:numbers?|no\.?|nr\.?|id|code))?\s*(?:is|are|:)?\s*#?\s*(?P<value>[A-Z]{{0,4}}-?\d[\dA-Z-]{{2,}})\b",
+    rf"\b(?P<noun>{_NOUNS})s?\b(?:\s+(?:numbers?|no\.?|nr\.?|id|code))?\s*(?:is|are|:)?\s*#?\s*(?P<value>{_NUMBER})\b(?!\s*(?:{_MEASURES})\b|\s*[%€$£])",
     re.I,
 )
-_VALUE = re.compile(r"\b[A-Z]{0,4}-?\d[\dA-Z-]{2,}\b", re.I)
+_VALUE = re.compile(rf"\b{_NUMBER}\b", re.I)
 _ARGUMENT = re.compile(rf"(?:{_NOUNS})s?[_ -]?(?:id|number|no|nr|code)?$", re.I)
 _MADE_NOW = re.compile(r"\b(?:created|opened|new|replacement|placed)\b", re.I)
 _ASSUMES = re.compile(

@@ -8,7 +8,7 @@ from typing import Final
 
 from arksim_ci.llm.offline.knowledge import STRONG_MATCH, coverage
 from arksim_ci.llm.offline.rules.view import Finding, TurnView
-from arksim_ci.llm.offline.speech import asks_back, is_small_talk, refuses
+from arksim_ci.llm.offline.speech import asks_back, confirms, is_small_talk, refuses
 from arksim_ci.llm.offline.text import negated, quote, sentences, stems, words
 
 LABEL: Final = "disobey user request"
@@ -126,7 +126,7 @@ def refused_although_known(view: TurnView) -> Finding | None:
 def off_topic(view: TurnView) -> Finding | None:
     """The answer is empty, or shares no content word with the question, the goal or the knowledge about them.
 
-    Greetings, questions back, refusals and answers of a single content word are left alone. A long answer (ten content
+    Greetings, confirmations ("Done ..."), questions back, refusals and answers of a single content word are left alone. A long answer (ten content
     words or more) must share two.
     """
     if not words(view.answer):
@@ -134,13 +134,8 @@ def off_topic(view: TurnView) -> Finding | None:
             return None
         return Finding("Off topic", LABEL, f"the answer is empty; request: {quote(view.user)}")
     told = view.told
-    if (
-        len(view.asked) < 2
-        or len(told) < 2
-        or is_small_talk(view.answer)
-        or refuses(view.answer)
-        or heeds_request(view)
-    ):
+    is_other_speech = any(is_kind(view.answer) for is_kind in (is_small_talk, refuses, confirms))
+    if len(view.asked) < 2 or len(told) < 2 or is_other_speech or heeds_request(view):
         return None
     if len(told & related_words(view)) >= (1 if len(told) < 10 else 2):
         return None
@@ -156,6 +151,7 @@ def off_topic(view: TurnView) -> Finding | None:
 def related_words(view: TurnView) -> frozenset[str]:
     """The stems that an answer to this turn may be expected to share: question, goal, and the knowledge about them."""
     related = set(view.asked | stems(view.goal))
-    for statement in view.about(0.25):
-        related |= statement.subject
+    for statement in view.knowledge.statements:
+        if statement.subject & view.asked:
+            related |= statement.subject
     return frozenset(related)
