@@ -6,11 +6,15 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from arksim_ci.agents.agent import AgentConnection
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.model import AgentConfig, ApiConfig
+
+if TYPE_CHECKING:
+    from arksim_ci.user_code.host import UserCodeHost
 
 
 def connect(
@@ -19,6 +23,7 @@ def connect(
     endpoint: str,
     headers: Mapping[str, str],
     timeout_seconds: float,
+    host: UserCodeHost,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     now: Callable[[], float] = time.time,
 ) -> AgentConnection:
@@ -29,12 +34,17 @@ def connect(
         endpoint: `api_config.endpoint` with every `${VAR}` filled in; empty where the agent has none.
         headers: `api_config.headers` with every `${VAR}` filled in.
         timeout_seconds: for one request, from connecting to the last byte of the answer.
+        host: runs the user's Python, for a custom agent.
         sleep: waits some seconds, between the tries of a request.
         now: seconds since the epoch.
 
     Raises:
         ConfigError: the agent can't be reached in this way.
     """
+    if config.agent_type == "custom":
+        from arksim_ci.agents.custom import CustomConnection  # noqa: PLC0415
+
+        return CustomConnection(config, host)
     if config.agent_type != "chat_completions":
         raise _error("agent_type", f"agents of type {config.agent_type} are not supported by this version yet")
     _check(config.api_config, endpoint)

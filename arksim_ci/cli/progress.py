@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
-from arksim_ci.reports.safe_text import plain_line
+from arksim_ci.reports.safe_text import log_text
 from arksim_ci.schema.simulation import Conversation, Turn
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class PlainProgress:
 
     def _line(self, text: str) -> None:
         self._last_line = self._monotonic()
-        self._stream.write(plain_line(self._redact(text)) + "\n")
+        self._stream.write(log_text(self._redact(text)) + "\n")
         self._stream.flush()
 
 
@@ -152,4 +152,4 @@ class BarProgress(PlainProgress):
         if self._bar is None:
             super()._line(text)
         else:
-            self._bar.console.out(plain_line(self._redact(text)), highlight=False)
+            self._bar.console.out(log_text(self._redact(text)), highlight=False)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from arksim_ci import output
 from arksim_ci.output import OutputFolder, write_whole
 from arksim_ci.redaction import redact_json
+from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.results import Results
 
 Redact = Callable[[str], str]
@@ -28,6 +29,15 @@ def write_simulation(results: Results, folder: OutputFolder, copy_to: Path | Non
 def write_results(results: Results, focus: Mapping[str, str], folder: OutputFolder, redact: Redact) -> list[Path]:
     """Write the decision and what it rests on, the most important file first."""
     return [folder.write(name, text) for name, text in _texts(results, focus, redact)]
+
+
+def write_reports(
+    results: Results, context: CommentContext, folder: OutputFolder, redact: Redact, *, html: bool
+) -> list[Path]:
+    """Render and write every report."""
+    from arksim_ci.reports.write import render_all  # noqa: PLC0415  (templates and Markdown are needed only now)
+
+    return [folder.write(name, redact(text)) for name, text in render_all(results, context, html=html).items()]
 
 
 def _texts(results: Results, focus: Mapping[str, str], redact: Redact) -> Iterator[tuple[str, str]]:

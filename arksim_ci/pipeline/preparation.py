@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -25,14 +25,30 @@ if TYPE_CHECKING:
     from arksim_ci.config.providers import ProviderSettings
 
 
-class LoadsMetrics(Protocol):
-    """Whoever loads the user's metric files."""
+class LoadsUserCode(Protocol):
+    """Whoever loads the user's Python."""
+
+    async def start(self) -> None:
+        """Start the process that it runs in.
+
+        Raises:
+            ConfigError: the interpreter can't be used.
+        """
+        ...
 
     async def load_metrics(self, paths: Sequence[Path]) -> list[CustomMetric]:
-        """Load the files.
+        """Load metric files.
 
         Raises:
             ConfigError: a file or a class in it can't be loaded.
+        """
+        ...
+
+    async def load_agent(self, module_path: Path, class_name: str | None = None) -> str:
+        """Load a custom agent's file and name its class.
+
+        Raises:
+            ConfigError: the file or the class can't be loaded.
         """
         ...
 
@@ -76,7 +92,7 @@ async def prepare(
     overrides: Sequence[Overrides],
     command: LoadCommand,
     environment: Mapping[str, str],
-    metric_loader: LoadsMetrics,
+    user_code: Callable[[RunConfig], LoadsUserCode],
     api_key: str = "",
 ) -> Plan:
     """Read and check everything that a run needs.
@@ -86,7 +102,7 @@ async def prepare(
         overrides: settings that beat the file; each beats those before it.
         command: what is to be run; `validate` stands for what the configuration is made for.
         environment: the environment's variables.
-        metric_loader: loads custom metrics, where there are any.
+        user_code: gives whoever loads the user's Python; asked only where there is some.
         api_key: the provider's key, where it was given directly.
 
     Raises:
@@ -100,7 +116,7 @@ async def prepare(
     except ConfigError as error:
         problems += error.problems
         loaded, _ = examine(path, overrides, environment=environment, command=command)
-    custom_metrics = await _custom_metrics(loaded, command_for(loaded.config, command), metric_loader, problems)
+    custom_metrics = await _load_user_code(loaded, command_for(loaded.config, command), user_code, problems)
     if problems or inputs is None:
         raise ConfigError(*dict.fromkeys(problems))
 
@@ -114,17 +130,30 @@ async def prepare(
     )
 
 
-async def _custom_metrics(
-    loaded: LoadedConfig, command: Command, loader: LoadsMetrics, problems: list[Problem]
+async def _load_user_code(
+    loaded: LoadedConfig,
+    command: Command,
+    user_code: Callable[[RunConfig], LoadsUserCode],
+    problems: list[Problem],
 ) -> tuple[CustomMetric, ...]:
-    """The custom metrics that a run has, with every name in the gates held to them."""
-    paths = loaded.config.custom_metrics_file_paths
-    if not paths or command == "simulate" or not all(path.is_file() for path in paths):
-        return ()  # a missing file is reported by the configuration's rules
+    """Load the user's Python, and hold every name in the gates to the metrics that are there.
+
+    A file that is missing is reported by the configuration's rules.
+    """
+    config = loaded.config
+    paths = () if command == "simulate" else config.custom_metrics_file_paths
+    agent = config.agent_config.custom_config if config.agent_config and command != "evaluate" else None
+    metrics: tuple[CustomMetric, ...] = ()
     try:
-        found = tuple(await loader.load_metrics(paths))
+        if agent and agent.module_path.is_file():
+            loader = user_code(config)
+            await loader.start()
+            await loader.load_agent(agent.module_path, agent.class_name)
+        if paths and all(path.is_file() for path in paths):
+            loader = user_code(config)
+            await loader.start()
+            metrics = tuple(await loader.load_metrics(paths))
+            problems += check_metric_names(loaded, metrics)
     except ConfigError as error:
         problems += error.problems
-        return ()
-    problems += check_metric_names(loaded, found)
-    return found
+    return metrics

@@ -34,6 +34,7 @@ from arksim_ci.pipeline.relay import LLMRelay
 from arksim_ci.pipeline.stopping import run_until
 from arksim_ci.pipeline.surroundings import Surroundings
 from arksim_ci.redaction import redactor
+from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.results import Results
 from arksim_ci.schema.evaluation import UniqueError
 from arksim_ci.schema.expectation import Expectation
@@ -228,8 +229,7 @@ class _Run:
                 evaluator.halt(cause)
 
         try:
-            seconds = self.plan.config.run_timeout_seconds
-            status = await run_until(asyncio.ensure_future(work), self.around.stop, seconds, halt)
+            status = await run_until(asyncio.ensure_future(work), self.around.stop, self._seconds_left(), halt)
         except Exception as error:  # a bug of ours ends the run, but loses nothing that is finished
             logger.exception("The run broke off")
             return Ending("FAILED", f"internal error: {self.redact(f'{type(error).__name__}: {error}')}")
@@ -239,6 +239,11 @@ class _Run:
         if self.limits.limit_reached:
             return Ending("BUDGET_REACHED", self.limits.limit_reached)
         return Ending(status, _NEW_WORK.get(status, ""))
+
+    def _seconds_left(self) -> float | None:
+        """Until the run's deadline; None where there is none."""
+        limit = self.plan.config.run_timeout_seconds
+        return None if limit is None else max(limit - (self.around.monotonic() - self.started), 0.0)
 
     def _simulation(self, conversations: list[Conversation]) -> Simulation:
         return Simulation(
@@ -260,7 +265,7 @@ class _Run:
             return self._write(Results(verdict=verdict, simulation=simulation, scenarios=plan.scenarios), {})
         metrics = expected_metrics(config.metrics_to_run, plan.custom_metrics)
         evaluated = build_evaluation(simulation.conversations, evaluator.measurements, metrics)
-        errors, recommendations = await self._diagnose(simulation, evaluated, ending)
+        errors, recommendations, ending = await self._diagnose(simulation, evaluated, ending)
         scenario_of = {each.conversation_id: each.scenario_id for each in simulation.conversations}
         mappings = map_errors_to_scenarios(errors, scenario_of, plan.scenarios)
         evaluation = evaluation_file(
@@ -282,21 +287,33 @@ class _Run:
 
     async def _diagnose(
         self, simulation: Simulation, evaluated: Evaluated, ending: Ending
-    ) -> tuple[list[UniqueError], Recommendations]:
-        """Find root causes and fixes. A run that ended early asks no more questions."""
+    ) -> tuple[list[UniqueError], Recommendations, Ending]:
+        """Find root causes and fixes. A run that ended early asks no more questions; one that ends now says so."""
         thresholds = self.plan.config.numeric_thresholds or {}
         conversations = {each.conversation_id: each for each in simulation.conversations}
         goal_threshold = thresholds.get(GOAL_COMPLETION, PARTIAL_FAILURE_FROM)
         failures = collect_failures(evaluated.conversations, conversations, goal_threshold)
-        if ending.status != "COMPLETED":
-            return find_unique_errors_plainly(failures), Recommendations(recommendations=[])
-        if failures:
+        by_id = {scenario.scenario_id: scenario for scenario in self.plan.scenarios.scenarios}
+        scenario_of = {name: by_id[each.scenario_id] for name, each in conversations.items()}
+        errors = find_unique_errors_plainly(failures)
+        recommendations = Recommendations(recommendations=[])
+        if ending.status != "COMPLETED" or not failures:
+            return errors, recommendations, ending
+
+        async def work() -> None:
+            nonlocal errors, recommendations
             self.around.progress.phase("Looking for root causes")
-        errors = await find_unique_errors(failures, self.llm, self._warn)
-        recommendations = await recommend(
-            errors, failures, conversations, self.plan.scenarios, self.plan.config, self.llm, self._warn
+            errors = await find_unique_errors(failures, self.llm, self._warn)
+            limit = self.plan.config.max_recommendations
+            recommendations = await recommend(errors, failures, scenario_of, limit, self.llm, self._warn)
+
+        status = await run_until(
+            asyncio.ensure_future(work()),
+            self.around.stop,
+            self._seconds_left(),
+            lambda early: self.llm.shut(_NEW_WORK[early]),
         )
-        return errors, recommendations
+        return errors, recommendations, Ending(status, _NEW_WORK.get(status, ""))
 
     def _expectation(self, simulation: Simulation, evaluated: Evaluated | None, ending: Ending) -> Expectation:
         plan = self.plan
@@ -328,13 +345,13 @@ class _Run:
         config = self.plan.config
         files: list[Path] = []
         trouble: list[str] = []
+        context = CommentContext(config_path=str(self.plan.inputs.loaded.path))
         copy_to = None if self.plan.simulation else config.output_file_path
         steps: list[Callable[[], list[Path]]] = [
             lambda: write_simulation(results, self.folder, copy_to, self.redact),
             lambda: write_results(results, focus, self.folder, self.redact),
+            lambda: write_reports(results, context, self.folder, self.redact, html=config.generate_html_report),
         ]
-        if results.evaluation:
-            steps.append(lambda: write_reports(results, self.plan, self.folder, self.redact))
         for step in steps:
             try:
                 files += step()

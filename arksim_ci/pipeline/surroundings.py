@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 
 from arksim_ci.progress import Progress
 
@@ -22,7 +21,6 @@ class Surroundings:
         monotonic: a clock for durations, in seconds.
         sleep: waits for seconds.
         new_id: a new unique id.
-        user_python: the interpreter for the user's own Python.
         commit: the commit under test, if known.
         stop: set by whoever wants the run to end now; what is finished is written all the same.
     """
@@ -33,7 +31,6 @@ class Surroundings:
     monotonic: Callable[[], float]
     sleep: Callable[[float], Awaitable[None]]
     new_id: Callable[[], str]
-    user_python: Path
     commit: str | None
     stop: asyncio.Event
 

@@ -47,6 +47,9 @@ class ScriptedLLM:
     def usage(self) -> Usage:
         return Usage()
 
+    def notes(self) -> list[str]:
+        return []
+
     async def close(self) -> None:
         pass
 

@@ -1,0 +1,92 @@
+"""`simulate`, `evaluate` and `simulate-evaluate`: the run from a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from arksim_ci.cli.start import Guest, overrides_of, real_surroundings, run_until_signal
+from arksim_ci.config.environment import process_environment
+from arksim_ci.config.errors import ConfigError
+from arksim_ci.output import FOCUS, VERDICT
+from arksim_ci.pipeline.preparation import prepare
+from arksim_ci.pipeline.relay import LLMRelay
+from arksim_ci.redaction import redactor
+
+if TYPE_CHECKING:
+    from arksim_ci.cli.progress import PlainProgress
+    from arksim_ci.config.overrides import Overrides
+    from arksim_ci.pipeline.run import RunResult
+    from arksim_ci.schema.verdict import Command
+
+
+def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Run what the command line says, and print the closing block.
+
+    Raises:
+        ConfigError: with every problem.
+    """
+    result = run_and_show(Path(options.config), overrides_of(arguments), options.command, verbose=options.verbose)
+    return result.exit_code
+
+
+def run_and_show(path: Path, overrides: Sequence[Overrides], command: Command, *, verbose: bool = False) -> RunResult:
+    """Run, showing progress on standard error and the closing block on standard output.
+
+    Raises:
+        ConfigError: with every problem. An old verdict.json is removed then, where the folder is known.
+    """
+    try:
+        result = run_until_signal(lambda stop: _run(path, overrides, command, stop, verbose=verbose))
+    except ConfigError:
+        _forget_verdict(path, overrides, command)
+        raise
+    from rich.console import Console  # noqa: PLC0415
+
+    from arksim_ci.reports.terminal import closing_block  # noqa: PLC0415
+
+    files = {file.name: str(file) for file in result.files if file.parent.name != FOCUS}
+    Console(highlight=False, soft_wrap=True).print(closing_block(result.results, files))
+    for sentence in result.trouble:
+        print(f"error: {result.redact(sentence)}", file=sys.stderr)
+    return result
+
+
+async def _run(
+    path: Path, overrides: Sequence[Overrides], command: Command, stop: asyncio.Event, *, verbose: bool
+) -> RunResult:
+    relay = LLMRelay()
+    async with Guest(relay, lambda line: print(line, file=sys.stderr)) as guest:
+        plan = await prepare(path, overrides, command, process_environment(), guest.host)
+        from arksim_ci.pipeline.run import run  # noqa: PLC0415  (a configuration error does not pay for it)
+
+        progress = _progress(plan.secrets, verbose=verbose)
+        logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
+        try:
+            return await run(plan, real_surroundings(progress, stop), guest.host(plan.config), relay)
+        finally:
+            progress.close()
+
+
+def _progress(secrets: Sequence[str], *, verbose: bool) -> PlainProgress:
+    from arksim_ci.cli.progress import BarProgress, PlainProgress  # noqa: PLC0415
+
+    redact = redactor(secrets)
+    if sys.stderr.isatty() and not verbose:
+        return BarProgress(sys.stderr, redact=redact)
+    return PlainProgress(sys.stderr, verbose=verbose, redact=redact)
+
+
+def _forget_verdict(path: Path, overrides: Sequence[Overrides], command: Command) -> None:
+    """Remove an earlier verdict, so that nobody takes it for that of the run that could not begin."""
+    from arksim_ci.config.load import examine  # noqa: PLC0415
+
+    with contextlib.suppress(ConfigError, OSError):
+        loaded, _ = examine(path, overrides, environment=process_environment(), command=command)
+        (loaded.config.output_dir / VERDICT).unlink(missing_ok=True)
