@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from arksim_ci.config.checks import check_metric_names, metrics_that_run
 from arksim_ci.config.describe import is_required
-from arksim_ci.config.document import KeyPath
+from arksim_ci.config.document import KeyPath, child
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.files import read_json, read_yaml
 from arksim_ci.config.loaded import LoadedConfig
@@ -157,14 +157,17 @@ def _validate(settings: Settings, problems: list[Problem]) -> tuple[RunConfig, l
         try:
             return RunConfig.model_validate(values), bad
         except ValidationError as error:
+            before = copy.deepcopy(values)
             for mistake in type_mistakes(error, values, RunConfig, _hidden):
                 problems.append(settings.problem(mistake.message, *mistake.path))
                 bad.append(_take_out(values, mistake.path))
+            if values == before:  # nothing can be taken out: better fewer problems than an endless loop
+                raise ConfigError(*problems) from error
 
 
 def _take_out(values: dict[str, Any], path: KeyPath) -> KeyPath:
     """Remove a wrong value, with the parts around it that can't do without it. Returns what was removed."""
-    if path == ("agent_config", "agent_name"):
+    if path == ("agent_config", "agent_name") and isinstance(values.get("agent_config"), dict):
         values["agent_config"]["agent_name"] = "(unnamed)"
         return path
     lists = [position for position, part in enumerate(path) if isinstance(part, int)]
@@ -173,10 +176,9 @@ def _take_out(values: dict[str, Any], path: KeyPath) -> KeyPath:
         path = path[:-1]
     holder: Any = values
     for part in path[:-1]:
-        holder = holder.get(part, {})
-    if path[-1] not in holder:
-        path, holder = path[:1], values
-    holder.pop(path[-1], None)
+        holder = child(holder, part)
+    if isinstance(holder, dict):  # else a part around it was taken out already
+        holder.pop(path[-1], None)
     return path
 
 

@@ -140,7 +140,7 @@ def test_a_wrong_setting_says_what_is_allowed(tmp_path: Path, text: str, message
         ("agent_config: {agent_type: chat_completions}\n", "agent_config.agent_name: is missing; needed: text"),
         (
             "agent_config: {agent_name: x, agent_type: chat}\n",
-            'found "chat"; allowed: one of "chat_completions", "a2a", "custom"',
+            'found "chat"; did you mean "chat_completions"? Allowed: one of',
         ),
         ("agent_config: {agent_name: x, agent_type: a2a}\n", "agent_config.api_config: is missing; a2a needs it"),
         (
