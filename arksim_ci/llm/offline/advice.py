@@ -93,10 +93,12 @@ def advise(facts: RecommendationFacts) -> Advice:
     Where the figure that is wrong stands in one line of the agent's source, that line is named and a diff proposed.
     """
     remedy = _REMEDIES.get(facts.category, _OTHERWISE)
-    ground = quote(_ground(facts), 200)
+    ground = quote(_ground(facts).rstrip(". "), 200)
     fixes = [ModuleFix(module=module, fix=fix.format(ground=ground)) for module, fix in remedy.fixes]
     evidence = (
-        f" Evidence: {quote(facts.exchanges[0][1])} to {quote(facts.exchanges[0][0])}." if facts.exchanges else ""
+        f" Evidence: the answer {quote(facts.exchanges[0][1])} to the message {quote(facts.exchanges[0][0])}."
+        if facts.exchanges
+        else ""
     )
     diffs = _figure_diffs(facts, fixes[0].module)
     if diffs:

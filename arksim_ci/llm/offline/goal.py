@@ -32,7 +32,7 @@ def judge_goal(facts: GoalFacts) -> Score:
         wish for wish in wishes if not any(is_met_by(wish, user, answer, facts.scenario) for user, answer in good)
     ]
     met = len(wishes) - len(missed)
-    reason = f"Wishes met: {met} of {len(wishes)}."
+    reason = f"{met} of {len(wishes)} wishes of the goal were met."
     if missed:
         reason += f" Not met by any answer that counts: {', '.join(quote(wish.message) for wish in missed[:3])}"
     return Score(met / len(wishes), reason)

@@ -40,6 +40,11 @@ class Statement:
     figures: tuple[Figure, ...]
 
     @property
+    def named(self) -> str:
+        """The text with its topic before it, as a quotation needs it."""
+        return f"{self.topic}: {self.text}" if self.topic else self.text
+
+    @property
     def is_example(self) -> bool:
         """Whether it speaks of an assumed case, whose figures are no facts."""
         return bool(_HYPOTHETICAL.search(self.text)) or "example" in self.topic.casefold()

@@ -64,7 +64,7 @@ def contradicted_figure(view: TurnView) -> Finding | None:
                     "Contradicted figure",
                     LABEL,
                     f"the answer says {figure.text}; the knowledge says {true}. Answer: {quote(sentence)}; "
-                    f"knowledge: {quote(_with_topic(against))}",
+                    f"knowledge: {quote(against.named)}",
                 )
     return None
 
@@ -115,7 +115,7 @@ def contradicted_statement(view: TurnView) -> Finding | None:
                     "Contradicted statement",
                     LABEL,
                     f"the answer says the opposite of the knowledge. Answer: {quote(sentence)}; "
-                    f"knowledge: {quote(_with_topic(statement))}",
+                    f"knowledge: {quote(statement.named)}",
                 )
     return None
 
@@ -146,7 +146,3 @@ def _pair_differs(sentence: str, statement: str, pair: tuple[str, str]) -> bool:
     """Whether the texts hold different ends of a pair, and each only one."""
     ends = [[bool(re.search(end, text, re.I)) for end in pair] for text in (sentence, statement)]
     return ends in ([[True, False], [False, True]], [[False, True], [True, False]])
-
-
-def _with_topic(statement: Statement) -> str:
-    return f"{statement.topic}: {statement.text}" if statement.topic else statement.text

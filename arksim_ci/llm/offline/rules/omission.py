@@ -52,7 +52,7 @@ def missing_figure(view: TurnView) -> Finding | None:
                     "Missing figure",
                     LABEL,
                     f"the user asks for a figure, the knowledge has it ({missing}), the answer does not. "
-                    f"Answer: {quote(view.answer)}; knowledge: {quote(known.text)}",
+                    f"Answer: {quote(view.answer)}; knowledge: {quote(known.named)}",
                 )
     return None
 
@@ -92,5 +92,5 @@ def missing_details(view: TurnView) -> Finding | None:
         "Missing details",
         LABEL,
         f"the answer leaves out what the knowledge has for this question. Answer: {quote(view.answer)}; "
-        f"knowledge: {quote(known[0].text)}",
+        f"knowledge: {quote(known[0].named)}",
     )

@@ -119,7 +119,7 @@ def refused_although_known(view: TurnView) -> Finding | None:
     return Finding(
         "Refused although known",
         LABEL,
-        f"the answer refuses what the knowledge answers. Answer: {quote(view.answer)}; knowledge: {quote(known[0].text)}",
+        f"the answer refuses what the knowledge answers. Answer: {quote(view.answer)}; knowledge: {quote(known[0].named)}",
     )
 
 
@@ -135,7 +135,7 @@ def off_topic(view: TurnView) -> Finding | None:
         return Finding("Off topic", LABEL, f"the answer is empty; request: {quote(view.user)}")
     told = view.told
     is_other_speech = any(is_kind(view.answer) for is_kind in (is_small_talk, refuses, confirms))
-    if len(view.asked) < 2 or len(told) < 2 or is_other_speech or heeds_request(view):
+    if not view.asked or len(told) < 2 or is_other_speech or heeds_request(view):
         return None
     if len(told & related_words(view)) >= (1 if len(told) < 10 else 2):
         return None
