@@ -20,7 +20,7 @@ def hide_our_environment() -> bool:
     """Keep other processes of the same user from reading our memory and `/proc/PID/environ`; returns whether that worked.
 
     Linux only (`prctl(PR_SET_DUMPABLE, 0)`, see prctl(2) and proc(5)). It holds for this process until it ends; processes that it starts are
-    not affected. Root with CAP_SYS_PTRACE, which a container does not have by default, can still read.
+    not affected. Root with CAP_SYS_PTRACE, CAP_SYS_ADMIN or CAP_PERFMON, none of which a container has by default, can still read.
     """
     if sys.platform != "linux":
         return False

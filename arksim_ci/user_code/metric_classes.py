@@ -73,7 +73,7 @@ class QuantitativeMetric(_Metric):
         scope: `turn` (each answer) or `conversation` (once, at its end).
     """
 
-    def __init__(  # noqa: PLR0917 - ArkSim's order
+    def __init__(
         self,
         name: str | None = None,
         score_range: tuple[float, float] = (1, 5),
@@ -106,7 +106,7 @@ class QualitativeMetric(_Metric):
         additional_input: what each ScoreInput gets on top; in `score_input.model_extra`.
     """
 
-    def __init__(  # noqa: PLR0917 - ArkSim's order
+    def __init__(
         self,
         name: str | None = None,
         description: str = "",

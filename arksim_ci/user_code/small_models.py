@@ -140,7 +140,11 @@ class BaseModel:
 
     def model_dump_json(self, *, exclude_none: bool = False, indent: int | None = None) -> str:
         """The model as JSON."""
-        return json.dumps(self.model_dump(exclude_none=exclude_none, mode="json"), indent=indent, separators=None if indent else (",", ":"))
+        return json.dumps(
+            self.model_dump(exclude_none=exclude_none, mode="json"),
+            indent=indent,
+            separators=None if indent else (",", ":"),
+        )
 
 
 def _dumped(value: Any, mode: str, exclude_none: bool) -> Any:
