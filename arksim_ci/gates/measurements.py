@@ -154,7 +154,7 @@ class Measurements:
         """Why a value was not measured: the cause that the evaluator gave, else what the file shows."""
         key = (metric.name, place)
         cause = self._causes.get(key) or self._unfinished.get(place.conversation_id)
-        return not_measured(place, metric.name, cause or self._what_the_file_shows(key))
+        return not_measured(place, metric.name, cause or self._what_the_file_shows(metric, place))
 
     def gaps(
         self, conversation: ExpectedConversation, metrics: Iterable[ExpectedMetric], forbidden: Collection[str] = ()
@@ -167,14 +167,12 @@ class Measurements:
             if not self.is_measured(metric, place, forbidden)
         ]
 
-    def _what_the_file_shows(self, key: tuple[str, Place]) -> str:
-        numbers = [value for value in self._numbers.get(key, []) if value != NOT_MEASURED]
-        if numbers:
-            return f"{numbers[0]:g} is no score of this metric"
-        labels = [
-            text for text in self._labels.get(key, []) if normalize_label(text) not in ("", EVALUATION_RUN_FAILED)
-        ]
-        return f"{labels[0][:80]!r} is no label of this metric" if labels else _NO_ENTRY
+    def _what_the_file_shows(self, metric: ExpectedMetric, place: Place) -> str:
+        key, scale = (metric.name, place), scale_of(metric.name, metric.scale)
+        numbers = {f"{value:g}" for value in self._numbers.get(key, []) if not is_score(value, scale)}
+        labels = {repr(text[:80]) for text in self._labels.get(key, []) if not is_label(metric.name, text)}
+        strange = sorted((numbers - {"-1"}) | (labels - {"''", repr(EVALUATION_RUN_FAILED)}))
+        return f"{strange[0]} is no value of this metric" if strange else _NO_ENTRY
 
 
 def not_measured(place: Place, metric: str, cause: str) -> NotMeasured:

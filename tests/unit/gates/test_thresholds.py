@@ -174,7 +174,7 @@ def test_the_cause_is_read_off_the_file_where_nobody_gave_one() -> None:
         expectation(held("c", 2), thresholds={"faithfulness": 3}),
     )
     assert verdict.failures[-1].model_dump()["causes"] == [
-        "7 is no score of this metric",
+        "7 is no value of this metric",
         "it is missing from the evaluation",
     ]
 
@@ -194,3 +194,12 @@ def test_the_lowest_of_values_given_twice_counts() -> None:
         verdict = decide(evaluation(*twice), expectation(held("c"), thresholds={"faithfulness": 3}))
         assert verdict.exit_code == 1
         assert any("twice" in warning for warning in verdict.warnings)
+
+
+def test_what_is_given_twice_is_measured_only_where_both_are_values() -> None:
+    for other in (9.0, math.nan, -1.0):
+        verdict = decide(
+            evaluation(judged("c"), judged("c", [turn(faithfulness=other)])),
+            expectation(held("c"), thresholds={"faithfulness": 3}),
+        )
+        assert verdict.exit_code == 3
