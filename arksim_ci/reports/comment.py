@@ -30,13 +30,8 @@ def render_comment(results: Results, context: CommentContext, max_units: int = M
         Markdown whose folds and fences are all closed.
     """
     limits = replace(_FULL, errors=max(context.top_errors, 0))
-    text = _render(results, context, limits)
-    if utf16_length(text) <= max_units:
-        return text
     fitting = _most_that_fit(results, context, limits, max_units)
-    if fitting is not None:
-        return fitting
-    return _render(results, context, _SMALL)
+    return _render(results, context, _SMALL) if fitting is None else fitting
 
 
 def _render(results: Results, context: CommentContext, limits: Limits) -> str:
@@ -44,13 +39,20 @@ def _render(results: Results, context: CommentContext, limits: Limits) -> str:
 
 
 def _most_that_fit(results: Results, context: CommentContext, limits: Limits, max_units: int) -> str | None:
-    """The comment with as many unique errors as fit, most severe first; None where it is too long without any."""
-    fewest, most, best = 0, min(limits.errors, len(results.errors)) - 1, None
-    while fewest <= most:
-        middle = (fewest + most) // 2
-        text = _render(results, context, replace(limits, errors=middle))
+    """The comment with as many unique errors as fit, most severe first; None where it is too long without any.
+
+    Doubles the number until it is too long, then halves the gap: a run with thousands of errors renders few of them.
+    """
+    fitting, best = -1, None
+    most = min(limits.errors, len(results.errors))
+    too_many, attempt = most + 1, 0
+    while fitting + 1 < too_many:
+        text = _render(results, context, replace(limits, errors=attempt))
         if utf16_length(text) <= max_units:
-            best, fewest = text, middle + 1
+            fitting, best = attempt, text
+            doubled = max(attempt * 2, 1)
+            attempt = min(doubled, most) if too_many > most else (fitting + too_many) // 2
         else:
-            most = middle - 1
+            too_many = attempt
+            attempt = (fitting + too_many) // 2
     return best

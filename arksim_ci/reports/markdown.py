@@ -52,7 +52,7 @@ def quoted(markdown: Markdown) -> Markdown:
 
 def code(text: str, limit: int | None = None) -> Markdown:
     """Text as a code span. Empty text is said to be empty."""
-    shown = without_markers(one_line(text, limit))
+    shown = without_markers(without_commands(one_line(text, limit)))
     if not shown:
         return Markdown("(empty)")
     ticks = "`" * (_longest_run(shown, "`") + 1)
@@ -61,8 +61,14 @@ def code(text: str, limit: int | None = None) -> Markdown:
 
 
 def cell_code(text: str, limit: int | None = None) -> Markdown:
-    """Text as a code span inside a table cell, where a pipe needs a backslash (and nowhere else gets one)."""
-    return Markdown(code(text, limit).replace("|", "\\|"))
+    """Text as code inside a table cell. Readers of Markdown disagree about a pipe after a backslash in a code span,
+    so text with a pipe becomes an HTML element with the pipe as an entity."""
+    if "|" not in text:
+        return code(text, limit)
+    return Markdown(f"<code>{inline(text, limit).replace(_ESCAPED_PIPE, '&#124;')}</code>")
+
+
+_ESCAPED_PIPE = r"\|"
 
 
 def fence(text: str, language: str = "", limit: int | None = None) -> Markdown:

@@ -21,7 +21,7 @@ from arksim_ci.reports.markdown import (
 )
 from arksim_ci.reports.rerun import rerun_blocks
 from arksim_ci.reports.results import Exchange, NumberedError, Results
-from arksim_ci.reports.safe_text import one_line
+from arksim_ci.reports.safe_text import one_line, without_commands
 from arksim_ci.reports.sentences import Words, failure_sentences
 from arksim_ci.schema.recommendation import CodeFix, Recommendation
 from arksim_ci.schema.simulation import Conversation
@@ -230,7 +230,7 @@ def _diff(fix: CodeFix, limits: Limits) -> tuple[Markdown, Markdown]:
 
 def html_code(text: str) -> Markdown:
     """A name inside an HTML line of a comment (a fold's title), where Markdown's code spans are not read."""
-    shown = one_line(text, 200).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    shown = without_commands(one_line(text, 200)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return Markdown(f"<code>{shown}</code>")
 
 
