@@ -114,10 +114,10 @@ class ScriptedServer:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.router.add_post("/v1/chat/completions", lambda r: self._handle(r, "llm"))
-        app.router.add_post("/openai/deployments/{name}/chat/completions", lambda r: self._handle(r, "llm"))
-        app.router.add_get("/v1/models/{model:.+}", lambda r: self._handle(r, "models"))
-        app.router.add_post("/agent", lambda r: self._handle(r, "agent"))
+        app.router.add_post("/v1/chat/completions", self._llm)
+        app.router.add_post("/openai/deployments/{name}/chat/completions", self._llm)
+        app.router.add_get("/v1/models/{model:.+}", self._models)
+        app.router.add_post("/agent", self._agent)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
         site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -127,6 +127,15 @@ class ScriptedServer:
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
         self._loop.close()
+
+    async def _llm(self, raw: web.Request) -> web.StreamResponse:
+        return await self._handle(raw, "llm")
+
+    async def _models(self, raw: web.Request) -> web.StreamResponse:
+        return await self._handle(raw, "models")
+
+    async def _agent(self, raw: web.Request) -> web.StreamResponse:
+        return await self._handle(raw, "agent")
 
     async def _handle(self, raw: web.Request, role: str) -> web.StreamResponse:
         self.in_flight[role] += 1
