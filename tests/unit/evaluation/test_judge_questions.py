@@ -83,7 +83,13 @@ class TestRubric:
     def test_goal_completion_has_anchors(self) -> None:
         lines = text(ask_goal(GoalFacts(scenario(), (user(0), agent(0)), "0"))).splitlines()
 
-        assert [line.split(":")[0] for line in lines if line.startswith(("0", "1"))] == ["1", "0.75", "0.5", "0.25", "0"]
+        assert [line.split(":")[0] for line in lines if line.startswith(("0", "1"))] == [
+            "1",
+            "0.75",
+            "0.5",
+            "0.25",
+            "0",
+        ]
 
     def test_only_the_metrics_asked_for_are_described(self) -> None:
         rubric = ask_turn(turn(metrics=("coherence",))).messages[0].content
