@@ -59,13 +59,15 @@ class UserCodeHost:
         self._agents = AgentRunner(self._workers)
 
     async def start(self) -> None:
-        """Start a worker, so that a wrong interpreter is found at once. On Linux, our own environment is hidden from other processes.
+        """Start a worker, so that a wrong interpreter is found at once; again, it does nothing.
+
+        On Linux, our own memory and environment are hidden from other processes from then on.
 
         Raises:
             UserCodeNotLoadable: the interpreter does not start, or is too old.
         """
         hide_our_environment()
-        await self._metrics.start()
+        await self._workers.prepare()
 
     async def close(self) -> None:
         """End all worker processes and what they started; calls under way fail."""

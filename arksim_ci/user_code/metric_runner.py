@@ -39,20 +39,14 @@ class MetricRunner:
         """Metrics that ended a process."""
         self._hangs: dict[str, int] = {}
 
-    async def start(self) -> None:
-        """Start the worker that the metrics share.
-
-        Raises:
-            UserCodeNotLoadable: the interpreter does not start, or is too old.
-        """
-        self._shared = await self._workers.start()
-
     async def load(self, paths: Sequence[Path]) -> list[CustomMetric]:
         """Load metric files and say what is in them.
 
         Raises:
-            UserCodeNotLoadable: with every file that can't be used, and every name that occurs twice.
+            UserCodeNotLoadable: with every file that can't be used, and every name that occurs twice; or the interpreter does not start.
         """
+        if self._shared is None:
+            self._shared = await self._workers.start()
         worker = await self._shared_worker()
         problems: list[Problem] = []
         for path in dict.fromkeys(paths):

@@ -32,6 +32,16 @@ class Workers:
     model: str
     provider: str
     _alive: set[Worker] = field(default_factory=set)
+    _spare: Worker | None = None
+
+    async def prepare(self) -> None:
+        """Start the first one, which the first `start` then gives.
+
+        Raises:
+            UserCodeNotLoadable: the interpreter does not start, or is too old.
+        """
+        if not self._alive:
+            self._spare = await self.start()
 
     async def start(self) -> Worker:
         """Start one.
@@ -39,6 +49,9 @@ class Workers:
         Raises:
             UserCodeNotLoadable: the interpreter does not start, or is too old.
         """
+        spare, self._spare = self._spare, None
+        if spare is not None and spare.alive:
+            return spare
         worker = await Worker.start(
             self.python, self.environment, self.ask_llm, self.log, model=self.model, provider=self.provider
         )

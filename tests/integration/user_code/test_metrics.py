@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,30 @@ async def test_waiting_for_the_llm_is_not_the_users_time(bench: Bench) -> None:
     host = await bench.host(seconds=0.4, ask_llm=slow)
     await host.load_metrics([file])
     assert (await host.score("Asks", {})).reason == "late"
+
+
+async def test_starting_twice_is_starting_once_and_one_process_is_enough(bench: Bench) -> None:
+    file = bench.write(
+        "metrics.py",
+        """
+        import os
+        from arksim.evaluator import QuantitativeMetric, QuantResult
+        class Pid(QuantitativeMetric):
+            def score(self, score_input): return QuantResult(name=self.name, value=os.getpid())
+        """,
+    )
+    host = await bench.host()
+    await host.start()
+    await host.load_metrics([file])
+    await host.start()
+    pids = {(await host.score("Pid", {})).value for _ in range(3)}
+    assert len(pids) == 1
+    assert len([name for name in Path("/proc").iterdir() if name.name.isdigit() and is_worker_of_ours(name)]) == 1
+
+
+def is_worker_of_ours(process: Path) -> bool:
+    try:
+        parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+        return parent == str(os.getpid()) and "worker.py" in (process / "cmdline").read_text()
+    except OSError:
+        return False
