@@ -9,7 +9,6 @@ from arksim_ci.gates.measurements import (
     Measurements,
     Place,
     is_label,
-    normalize_label,
     not_measured,
     places,
     results_of,
@@ -19,7 +18,7 @@ from arksim_ci.gates.rates import CheckResult, Outcome, decide_check
 from arksim_ci.schema.evaluation import Evaluation
 from arksim_ci.schema.expectation import Expectation, ExpectedConversation
 from arksim_ci.schema.verdict import Failing
-from arksim_ci.schema.vocabulary import AGENT_BEHAVIOR_FAILURE, TOOL_CALL_BEHAVIOR_FAILURE
+from arksim_ci.schema.vocabulary import AGENT_BEHAVIOR_FAILURE, TOOL_CALL_BEHAVIOR_FAILURE, normalize_label
 
 logger = logging.getLogger(__name__)
 

@@ -25,6 +25,7 @@ from arksim_ci.schema.vocabulary import (
     TOOL_CALL_BEHAVIOR_FAILURE,
     TURN_METRICS,
     TURN_SCALE,
+    normalize_label,
 )
 
 SHARE: Final = (0.0, 1.0)
@@ -49,11 +50,6 @@ class Result:
     place: Place
     metric: str
     value: float | str
-
-
-def normalize_label(label: str) -> str:
-    """A label as labels are compared: without regard to case and outer spaces."""
-    return label.strip().casefold()
 
 
 def scale_of(metric: str, declared: tuple[float, float] | None = None) -> tuple[float, float] | None:
