@@ -18,8 +18,9 @@ from arksim_ci.user_code.process import MAX_MESSAGE_BYTES, ChildProcess
 logger = logging.getLogger(__name__)
 
 AskLLM = Callable[[list[dict[str, Any]], "dict[str, Any] | None", str], Awaitable[object]]
-"""Asks the LLM of the run: messages with `role` and `content`, a JSON Schema or None for plain text, and the name of who asks (a metric's
-name, or `agent`). Returns the parsed JSON, or the text. What it raises is raised in the user's code, with the same text."""
+"""Asks the LLM of the run: messages with `role` and `content`, a JSON Schema or None for plain text, and who asks (the case that `score`
+was given, else the metric's name; `agent`). Returns the parsed JSON, or the text. What it raises is raised in the user's code, with the
+same text."""
 
 START_SECONDS = 30.0
 UNRESPONSIVE_SECONDS = 30.0

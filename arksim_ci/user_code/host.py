@@ -81,13 +81,13 @@ class UserCodeHost:
         """
         return await self._metrics.load(paths)
 
-    async def score(self, metric_name: str, score_input: Mapping[str, Any]) -> QuantResult | QualResult:
+    async def score(self, metric_name: str, score_input: Mapping[str, Any], case: str = "") -> QuantResult | QualResult:
         """Let a loaded metric judge; see `MetricRunner.score`.
 
         Raises:
             UserCodeFailed: there is no result, with the cause.
         """
-        return await self._metrics.score(metric_name, score_input)
+        return await self._metrics.score(metric_name, score_input, case)
 
     async def load_agent(self, module_path: Path, class_name: str | None = None) -> str:
         """Load an agent's file and return its class's name, so that what is wrong is known before anything is spent.

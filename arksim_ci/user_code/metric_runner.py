@@ -69,19 +69,20 @@ class MetricRunner:
             raise UserCodeNotLoadable(*problems)
         return [metric for _, metric in self._metrics.values()]
 
-    async def score(self, metric_name: str, score_input: Mapping[str, Any]) -> QuantResult | QualResult:
+    async def score(self, metric_name: str, score_input: Mapping[str, Any], case: str = "") -> QuantResult | QualResult:
         """Let a loaded metric judge.
 
         Args:
             metric_name: as `load` reported it.
             score_input: `chat_history`, `current_turn` (lists of `role` and `content`), `knowledge`, `user_goal`, `profile`, `tool_calls`,
                 and whatever else the metric should find in `model_extra`.
+            case: what `ask_llm` is told as the one who asks; the metric's name where it is empty.
 
         Raises:
             UserCodeFailed: there is no result, with the cause.
         """
         key, metric = self._metrics[metric_name]
-        message = {"do": "score", "key": key, "input": dict(score_input)}
+        message = {"do": "score", "key": key, "input": dict(score_input), "asker": case or metric_name}
         if self._hangs.get(metric_name, 0) >= MAX_HANGS_IN_A_ROW:
             raise UserCodeFailed(
                 f"metric {metric_name!r} did not return {MAX_HANGS_IN_A_ROW} times in a row, and is not asked again"

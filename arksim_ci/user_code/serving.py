@@ -136,9 +136,9 @@ class Server:
             return metric_result(value, metric.name, method, numeric)
 
         if inspect.iscoroutinefunction(getattr(metric, method)):
-            self._on_loop(number, result, metric.name, checked)
+            self._on_loop(number, result, message["asker"], checked)
         else:
-            work = self._work(number, result, metric.name, checked)
+            work = self._work(number, result, message["asker"], checked)
             threading.Thread(target=work, daemon=True).start()
 
     # Agents

@@ -181,6 +181,8 @@ async def test_the_llm_gives_models_dictionaries_and_texts_and_its_errors_are_th
     host = await bench.host()
     await host.load_metrics([file])
     bench.answer = lambda: {"score": 4}
+    assert (await host.score("Asks", {"user_goal": "model"}, case="Asks c-1 0")).value == 4
+    assert bench.questions[-1][2] == "Asks c-1 0"
     for how in ("model", "dictionary", "module"):
         assert (await host.score("Asks", {"user_goal": how})).value == 4
     assert "LLM(model='another-model'): the run's model 'gpt-test' answers instead" in bench.logged
