@@ -9,6 +9,7 @@ from statistics import fmean
 
 from arksim_ci.reports.figures import number, values_of
 from arksim_ci.reports.results import Results
+from arksim_ci.reports.safe_text import one_line
 from arksim_ci.schema.evaluation import ConversationEvaluation
 from arksim_ci.schema.vocabulary import GOAL_COMPLETION, NOT_MEASURED, OVERALL_SCORE, TURN_METRICS, TURN_SCALE
 
@@ -97,7 +98,10 @@ def heat_map(results: Results) -> HeatMap:
         if any(values_of(each, name) is not None for each in results.scored.values())
     ]
     rows = [
-        (_worst_first(scored), Row(scenario, len(scored), tuple(_cell(scored, name) for name in metrics)))
+        (
+            _worst_first(scored),
+            Row(one_line(scenario, 200), len(scored), tuple(_cell(scored, name) for name in metrics)),
+        )
         for scenario, scored in by_scenario.items()
     ]
     rows.sort(key=lambda pair: pair[0])
@@ -147,7 +151,7 @@ def _chart(name: str, values: Sequence[float], unit: str, labels: Sequence[str],
         Bar(label, count, round(count / most * _BAR_HEIGHT, 1), step)
         for step, (label, count) in enumerate(zip(labels, counts, strict=True), start=1)
     )
-    return Distribution(name, number(fmean(values)), unit, tuple(bars))
+    return Distribution(one_line(name, 80), number(fmean(values)), unit, tuple(bars))
 
 
 def _cell(scored: Sequence[ConversationEvaluation], metric: str) -> Cell:

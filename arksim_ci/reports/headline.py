@@ -66,9 +66,12 @@ def _lead(results: Results) -> str:
     total = len(verdict.checks)
     if total and failed == undecided == 0:
         parts.append("the only check passed" if total == 1 else f"all {total:,} checks passed")
-    for number, word in ((failed, "failed"), (undecided, "not decided")):
-        if number:
-            parts.append(f"the only check {word}" if total == 1 else f"{number:,} of {total:,} checks {word}")
+    if failed:
+        parts.append("the only check failed" if total == 1 else f"{failed:,} of {total:,} checks failed")
+    if undecided:
+        parts.append(
+            "the only check is not decided" if total == 1 else f"{undecided:,} of {total:,} checks not decided"
+        )
     if results.evaluation is not None and verdict.coverage.evaluated_turns:
         found = len(results.evaluation.unique_errors)
         parts.append(count(found, "unique error") if found else "no unique errors")

@@ -42,7 +42,7 @@ def render_junit(results: Results) -> str:
     root = ElementTree.Element("testsuites", _totals("arksim-ci", cases))
     root.set("time", f"{results.verdict.run.duration_seconds:.3f}")
     for name, members in by_suite.items():
-        suite = ElementTree.SubElement(root, "testsuite", _totals(xml_text(name), members))
+        suite = ElementTree.SubElement(root, "testsuite", _totals(_text(name), members))
         suite.set("skipped", str(sum(case.outcome == "skipped" for case in members)))
         for case in members:
             _write(suite, case)

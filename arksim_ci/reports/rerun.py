@@ -14,16 +14,19 @@ _LONGEST = 2000
 
 
 def rerun_blocks(results: Results, context: CommentContext) -> tuple[Markdown, ...]:
-    """Two code blocks, for a terminal and for a workflow; none where there are no focus files."""
+    """Two code blocks, for a terminal and for a workflow; one where the focus files are on this machine only; none where
+    there are no focus files."""
     numbers = [each.number for each in results.errors if each.has_focus_file]
     if not numbers:
         return ()
     first = f"error_{numbers[0]}.json"
-    terminal = "\n".join(rerun_commands(context, first))
-    return fence(terminal, "sh", _LONGEST), fence("\n".join(_steps(context, first)), "yaml", _LONGEST)
+    terminal = fence("\n".join(_commands(context, first)), "sh", _LONGEST)
+    if context.focus_folder is not None and context.run_id is None:
+        return (terminal,)
+    return terminal, fence("\n".join(_steps(context, first)), "yaml", _LONGEST)
 
 
-def rerun_commands(context: CommentContext, first: str) -> list[str]:
+def _commands(context: CommentContext, first: str) -> list[str]:
     """The commands for a terminal: fetch the focus files where they aren't on this machine, rerun one error or all."""
     commands = []
     if context.focus_folder is None:

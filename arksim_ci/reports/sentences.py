@@ -125,8 +125,8 @@ def _run_not_completed(failure: RunNotCompleted, verdict: Verdict, words: Words)
     coverage = verdict.coverage
     cause = f": {_ended(words.text(failure.cause))}" if failure.cause else "."
     return (
-        f"{_STOPPED[failure.status]}{cause} {coverage.evaluated_conversations:,} of"
-        f" {count(coverage.expected_conversations, 'conversation')} were measured by then."
+        f"{_STOPPED[failure.status]}{cause} {coverage.evaluated_conversations:,} of {coverage.expected_conversations:,}"
+        " conversations had been measured by then."
     )
 
 

@@ -59,7 +59,7 @@ def closing_block(results: Results, files: Mapping[str, str]) -> Text:
         block.append("\nFiles\n", "bold")
         width = max(map(len, files))
         for label, path in files.items():
-            block.append(f"  {label:<{width}}  {one_line(path)}\n")
+            block.append(f"  {label:<{width}}  {_safe(path)}\n")
     return block
 
 

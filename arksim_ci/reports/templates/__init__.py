@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arksim_ci.reports.markdown import Markdown
+from arksim_ci.reports.safe_text import visible
 
 if TYPE_CHECKING:
     import jinja2
@@ -20,7 +21,7 @@ def render_markdown(template: str, **variables: object) -> str:
 
 
 def render_html(template: str, **variables: object) -> str:
-    """Render an HTML template; everything that is not `markupsafe.Markup` is escaped."""
+    """Render an HTML template; what is not `markupsafe.Markup` is made visible and escaped."""
     return _html().get_template(template).render(**variables)
 
 
@@ -52,6 +53,7 @@ def _html() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         autoescape=True,
+        finalize=_only_visible,
     )
 
 
@@ -61,3 +63,7 @@ def _only_escaped(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     raise TypeError(f"A Markdown template may print escaped text only, not {type(value).__name__}.")
+
+
+def _only_visible(value: object) -> object:
+    return visible(value) if type(value) is str else value
