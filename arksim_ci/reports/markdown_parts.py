@@ -172,7 +172,7 @@ def _error(numbered: NumberedError, results: Results, limits: Limits) -> ErrorPa
         title=Markdown(f"{numbered.number}. {severity.capitalize()}: {inline(error.behavior_failure_category, 80)}"),
         where=_where(numbered),
         description=line(error.unique_error_description, limits.text),
-        evidence=_evidence(exchange, results, limits) if exchange else None,
+        evidence=_evidence(numbered, exchange, results, limits) if exchange else None,
         fix=_fix(advice, limits) if advice else None,
         reason=_optional(advice.best_module_fix_reasoning if advice else "", limits.text),
         other_fixes=_other_fixes(advice, limits) if advice else (),
@@ -192,7 +192,7 @@ def _where(numbered: NumberedError) -> Markdown:
     return Markdown(f"{times} in {noun} {', '.join(names)}{f' and {more:,} more' if more else ''}")
 
 
-def _evidence(exchange: Exchange, results: Results, limits: Limits) -> Markdown:
+def _evidence(numbered: NumberedError, exchange: Exchange, results: Results, limits: Limits) -> Markdown:
     turn = exchange.turn
     lines = [f"**User:** {block(turn.user.content, limits.text)}"] if turn.user else []
     calls = ", ".join(code(call.name, 60) for call in (turn.agent.tool_calls or [])[:5])
@@ -200,8 +200,10 @@ def _evidence(exchange: Exchange, results: Results, limits: Limits) -> Markdown:
     lines.append(f"**Agent:** {said}")
     if calls:
         lines.append(f"Tool calls: {calls}")
-    scenario = code(results.scenario_of(exchange.conversation_id), 80)
-    lines.append(f"<sub>Turn {turn.turn_id + 1} of a conversation in scenario {scenario}</sub>")
+    place = f"Turn {turn.turn_id + 1} of a conversation"
+    if len(numbered.scenario_ids) > 1:
+        place += f" in scenario {code(results.scenario_of(exchange.conversation_id), 80)}"
+    lines.append(f"<sub>{place}</sub>")
     return quoted(Markdown("\n\n".join(lines)))
 
 
