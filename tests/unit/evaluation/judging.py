@@ -105,6 +105,9 @@ class ScriptedJudge:
     def usage(self) -> Usage:
         return Usage()
 
+    def notes(self) -> list[str]:
+        return []
+
     async def close(self) -> None:
         pass
 
