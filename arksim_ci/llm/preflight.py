@@ -73,7 +73,9 @@ def _failure(error: ServerError, settings: ProviderSettings, place: str) -> Pref
         return PreflightFailed(f"{place} does not know the model {settings.model}: {error}; set `model`")
     if error.status in _NO_SUCH_PATH:
         return PreflightFailed(f"{place} does not answer chat requests: {error}; check `base_url`")
-    if error.status is not None and not error.retryable and error.status not in {402, 429}:
+    if error.status is None and not error.retryable:
+        return PreflightFailed(str(error))
+    if not error.retryable and error.status not in {402, 429}:
         return PreflightFailed(f"{place} refused a request to the model {settings.model}: {error}")
     return LLMUnavailable(str(error))
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from arksim_ci.config.providers import ProviderSettings
 from arksim_ci.llm.providers import model_headers
@@ -54,7 +54,9 @@ class Server:
             port = f":{parts.port}" if parts.port else ""
         except ValueError:
             return "base_url"
-        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path.rstrip('/')}"
+        if not parts.hostname:
+            return "base_url"
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}"
 
     async def chat(self, body: Mapping[str, Any]) -> Mapping[str, object]:
         """Ask for a chat completion. Returns the parsed body of the answer.
@@ -107,7 +109,7 @@ class Server:
             ) from None
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> bytes:
-        client = self._connected()
+        import aiohttp  # noqa: PLC0415
         import httpx2  # noqa: PLC0415
         import openai  # noqa: PLC0415
 
@@ -116,6 +118,7 @@ class Server:
             "security": {"bearer_auth": True},
         }
         try:
+            client = self._connected()
             response: Any
             if method == "GET":
                 response = await client.get(
@@ -138,8 +141,18 @@ class Server:
             raise from_response(
                 error.status_code, error.response.headers, error.response.content, self._now(), self._secrets
             ) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise ServerError(f"{self.place}: {_connection_cause(error)}", retryable=True) from None
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            causes = _chain(error)
+            if any(isinstance(cause, httpx2.UnsupportedProtocol | ValueError | OverflowError) for cause in causes):
+                raise self._unusable() from None
+            raise ServerError(f"{self.place}: {_connection_cause(causes)}", retryable=True) from None
+        except (ValueError, OverflowError, httpx2.InvalidURL):
+            raise self._unusable() from None
+
+    def _unusable(self) -> ServerError:
+        """An error about the URL or the key; the library's own text may hold the URL's credentials."""
+        cause = f"{self.place}: no request can be made with this base_url and key; check both"
+        return ServerError(cause, retryable=False)
 
     def _authorization(self, headers: Mapping[str, str]) -> dict[str, Any]:
         """Leave the usual header out where there is no key, or where another header carries it."""
@@ -168,10 +181,12 @@ class Server:
                 timeout=self._timeout,
                 http_client=http_client,
             )
+        base_url, _, query = self._base_url.partition("?")
         # The variables of an OpenAI account are nobody else's business.
         account: dict[str, Any] = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
         return openai.AsyncOpenAI(
-            base_url=self._base_url,
+            base_url=base_url,
+            default_query=dict(parse_qsl(query)),
             api_key=key,
             default_headers=None if settings.provider == "openai" else account,
             max_retries=0,
@@ -218,20 +233,27 @@ async def _bound_error(response: Any) -> None:
         response.stream = Start()
 
 
-def _connection_cause(error: BaseException) -> str:
-    """What went wrong below: the SDK says "Request timed out." for a refused connection, too."""
-    causes: list[BaseException] = []
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what caused it, down to the first cause."""
+    chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and cause not in causes:
-        causes.append(cause)
+    while cause is not None and cause not in chain:
+        chain.append(cause)
         cause = getattr(cause, "os_error", None) or cause.__cause__ or cause.__context__
+    return chain
+
+
+def _connection_cause(causes: list[BaseException]) -> str:
+    """What went wrong below: the SDK says "Request timed out." for a refused connection, too."""
     import aiohttp  # noqa: PLC0415
 
-    for cause in reversed(causes):
+    for cause in causes:
         if isinstance(cause, aiohttp.ClientConnectorDNSError):
             return "the host name is not known; check base_url"
         if isinstance(cause, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
             return f"no secure connection: {safe_text(str(cause))}"
         if isinstance(cause, ConnectionRefusedError):
             return "the connection was refused; check base_url, and that the server runs"
+        if isinstance(cause, aiohttp.ClientResponseError):  # its text may hold the URL's credentials
+            return "the answer is broken HTTP"
     return f"the connection failed ({safe_text(str(causes[-1])) or type(causes[-1]).__name__})"
