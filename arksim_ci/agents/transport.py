@@ -70,7 +70,7 @@ class AgentHttp:
         self._max_answer_bytes = max_answer_bytes
         self._session: aiohttp.ClientSession | None = None
         self._proxy: str | None = None
-        self._place = _without_secrets(endpoint)
+        self._place = without_secrets(endpoint)
         self._secrets = _secrets_of(endpoint, headers)
 
     async def post(self, payload: bytes, cookies: SimpleCookie) -> tuple[str, bytes]:
@@ -159,7 +159,7 @@ class AgentHttp:
         if 200 <= status < 300:
             return
         if 300 <= status < 400:
-            target = _without_secrets(response.headers.get("Location", ""))
+            target = without_secrets(response.headers.get("Location", ""))
             raise self._failure(
                 f"HTTP {status} sends on to {target or 'nowhere'}; set the endpoint to the final address"
             )
@@ -199,7 +199,7 @@ def _proxy_for(endpoint: str) -> str | None:
     return urllib.request.getproxies().get(parts.scheme)
 
 
-def _without_secrets(url: str) -> str:
+def without_secrets(url: str) -> str:
     """The URL without user info, query and fragment."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arksim_ci.config.environment import hide_our_environment, without_tokens
 from arksim_ci.schema.custom_metric import CustomMetric
 from arksim_ci.schema.evaluation import QualResult, QuantResult
 from arksim_ci.user_code.agent_runner import AgentHandle, AgentRunner, UserCodeAnswer
 from arksim_ci.user_code.calls import AskLLM
-from arksim_ci.user_code.environment import hide_our_environment, without_tokens
 from arksim_ci.user_code.errors import UserCodeFailed, UserCodeNotLoadable
 from arksim_ci.user_code.metric_runner import MetricRunner
 from arksim_ci.user_code.workers import Workers

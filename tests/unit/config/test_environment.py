@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from arksim_ci.user_code.environment import without_tokens
+from arksim_ci.config.environment import without_tokens
 
 
 @pytest.mark.parametrize(
