@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arksim_ci.cli.start import Guest, overrides_of, real_surroundings, run_until_signal
+from arksim_ci.cli.start import overrides_of, run_until_signal
 from arksim_ci.config.environment import process_environment
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.output import FOCUS, VERDICT
 from arksim_ci.pipeline.preparation import prepare
 from arksim_ci.pipeline.relay import LLMRelay
+from arksim_ci.process import Guest, real_surroundings
 from arksim_ci.redaction import redactor
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from arksim_ci.cli.start import Guest, overrides_of
+from arksim_ci.cli.start import overrides_of
 from arksim_ci.config.environment import process_environment
 from arksim_ci.gates.exit_codes import EXIT_OK
 from arksim_ci.pipeline.preparation import Plan, prepare
 from arksim_ci.pipeline.relay import LLMRelay
+from arksim_ci.process import Guest
 
 
 def validate(options: argparse.Namespace, arguments: list[str]) -> int:

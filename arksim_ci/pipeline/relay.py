@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from arksim_ci.llm.client import LLM, ChatMessage, LLMUnavailable
-from arksim_ci.llm.questions.custom_metric import ask_for_custom_metric
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from arksim_ci.llm.client import LLM, ChatMessage
 
 
 class LLMRelay:
@@ -25,6 +27,9 @@ class LLMRelay:
         Raises:
             LLMError: there is no usable answer, or no LLM yet.
         """
+        from arksim_ci.llm.client import LLMUnavailable  # noqa: PLC0415  (a configuration error does not pay for it)
+        from arksim_ci.llm.questions.custom_metric import ask_for_custom_metric  # noqa: PLC0415
+
         if self._llm is None:
             raise LLMUnavailable("the LLM can't be asked while the file is being loaded")
         prompt = [_message(message) for message in messages]
@@ -32,6 +37,8 @@ class LLMRelay:
 
 
 def _message(message: dict[str, object]) -> ChatMessage:
+    from arksim_ci.llm.client import ChatMessage  # noqa: PLC0415
+
     role, content = message.get("role"), message.get("content")
     if role == "system":
         return ChatMessage("system", str(content))

@@ -37,8 +37,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "reports": {"schema"},
     "github": {"schema", "reports", "retry", "redaction"},
     "pipeline": LEAVES | ROOMS_OF_THE_RUN,
-    "cli": LEAVES | ROOMS_OF_THE_RUN | {"pipeline"},
-    "action": LEAVES | ROOMS_OF_THE_RUN | {"pipeline", "github"},
+    "process": LEAVES | ROOMS_OF_THE_RUN | {"pipeline"},
+    "api": LEAVES | ROOMS_OF_THE_RUN | {"pipeline", "process"},
+    "cli": LEAVES | ROOMS_OF_THE_RUN | {"pipeline", "process"},
+    "action": LEAVES | ROOMS_OF_THE_RUN | {"pipeline", "process", "github"},
     "__main__": {"cli"},
 }
 
