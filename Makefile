@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 QUIETLY := 2>$(VENV)/install.log || { cat $(VENV)/install.log >&2; exit 1; }
 PEER := .cache/peer
 
-.PHONY: demo test lint lock clean
+.PHONY: demo test lint docs lock clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/python -m arksim_ci demo
@@ -16,6 +16,9 @@ test: $(VENV)/.dev $(PEER)/.installed
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+
+docs: $(VENV)/.dev
+	@$(BIN)/python docs/generate.py
 
 lock: $(VENV)/.dev
 	@$(PIP) uv
