@@ -12,7 +12,8 @@ from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.simulation import Message
 
 _THOUGHTS = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_OWN_ROLE = re.compile(r"^\W{0,3}(?:the\s+)?(?:simulated[ _-]user|user|customer|human)\W{0,3}:[*_\s]*", re.IGNORECASE)
+_OWN_ROLE = re.compile(r"^[\s*_\[]*(?:the\s+)?(?:simulated[ _-]user|user|customer|human)\W{0,3}:[*_\s]*", re.IGNORECASE)
+_AGENT_KEYS = ("agent", "assistant")
 _QUOTES = (('"', '"'), ("“", "”"), ("„", "“"), ("«", "»"), ("'", "'"), ("`", "`"))
 
 
@@ -93,8 +94,10 @@ def _unwrapped(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    texts = list(value.values())
-    return texts[0].strip() if len(texts) == 1 and isinstance(texts[0], str) else text
+    if len(value) != 1:
+        return text
+    key, said = next(iter(value.items()))
+    return said.strip() if isinstance(said, str) and key.lower() not in _AGENT_KEYS else text
 
 
 def _unquoted(text: str) -> str:
