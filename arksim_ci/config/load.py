@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from arksim_ci.config.checks import check_metric_names, metrics_that_run
 from arksim_ci.config.describe import is_required
-from arksim_ci.config.document import KeyPath, child
+from arksim_ci.config.document import Document, KeyPath, child
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.files import read_json, read_yaml
 from arksim_ci.config.loaded import LoadedConfig
@@ -33,7 +33,12 @@ _API: KeyPath = ("agent_config", "api_config")
 
 
 def load_config(
-    path: Path, overrides: Sequence[Overrides] = (), *, environment: Mapping[str, str], command: LoadCommand
+    path: Path,
+    overrides: Sequence[Overrides] = (),
+    *,
+    environment: Mapping[str, str],
+    command: LoadCommand,
+    document: Document | None = None,
 ) -> LoadedConfig:
     """Load and check a configuration.
 
@@ -42,6 +47,8 @@ def load_config(
         overrides: settings that beat the file; each beats those before it.
         environment: the environment's variables. `LLM_PROVIDER` beats the file, and overrides beat it.
         command: what the configuration is loaded for; commands need different keys.
+        document: the configuration itself, where it is at hand and `path` is no file; its relative paths start from
+            `path`'s folder all the same.
 
     Returns:
         The settings, with absolute paths. Names of metrics are checked where no custom metric file is configured; otherwise
@@ -50,23 +57,30 @@ def load_config(
     Raises:
         ConfigError: with every problem that was found.
     """
-    loaded, problems = examine(path, overrides, environment=environment, command=command)
+    loaded, problems = examine(path, overrides, environment=environment, command=command, document=document)
     if problems:
         raise ConfigError(*problems)
     return loaded
 
 
 def examine(
-    path: Path, overrides: Sequence[Overrides], *, environment: Mapping[str, str], command: LoadCommand
+    path: Path,
+    overrides: Sequence[Overrides],
+    *,
+    environment: Mapping[str, str],
+    command: LoadCommand,
+    document: Document | None = None,
 ) -> tuple[LoadedConfig, list[Problem]]:
     """Load a configuration as far as it goes: its problems, and the settings without those that are wrong.
+
+    Where `document` is given, it stands for what the file at `path` would hold.
 
     Raises:
         ConfigError: the file itself can't be read.
     """
     warnings: list[str] = []
     problems: list[Problem] = []
-    settings = _merge(path, overrides, environment, warnings, problems)
+    settings = _merge(path, document or read_yaml(path), overrides, environment, warnings, problems)
     problems += settings.problems
     _translate(settings, warnings)
     problems += settings.resolve_paths()
@@ -89,12 +103,12 @@ def examine(
 
 def _merge(
     path: Path,
+    document: Document,
     overrides: Sequence[Overrides],
     environment: Mapping[str, str],
     warnings: list[str],
     problems: list[Problem],
 ) -> Settings:
-    document = read_yaml(path)
     values = {} if document.value is None else document.value
     if not isinstance(values, dict):
         raise ConfigError(document.problem("a mapping of config keys is needed, for example `max_turns: 5`"))

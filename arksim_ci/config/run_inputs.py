@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from arksim_ci.config.document import Document
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.load import examine
 from arksim_ci.config.loaded import LoadedConfig
@@ -39,6 +40,7 @@ def load_run_inputs(
     environment: Mapping[str, str],
     command: LoadCommand,
     api_key: str = "",
+    document: Document | None = None,
 ) -> RunInputs:
     """Load and check everything that a run starts from.
 
@@ -48,12 +50,13 @@ def load_run_inputs(
         environment: the environment's variables.
         command: what is to be run.
         api_key: a key that was given directly; it beats the variables.
+        document: the configuration itself, where it is at hand and `path` is no file.
 
     Raises:
         ConfigError: with every problem of all files. Names of custom metrics are checked once their files have loaded,
             with `check_metric_names`.
     """
-    loaded, problems = examine(path, overrides, environment=environment, command=command)
+    loaded, problems = examine(path, overrides, environment=environment, command=command, document=document)
     config = loaded.config
     scenarios = simulation = provider = None
     if config.scenario_file_path is not None and not file_mistake(config.scenario_file_path):

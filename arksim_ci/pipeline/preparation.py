@@ -21,6 +21,7 @@ from arksim_ci.schema.simulation import Simulation
 from arksim_ci.schema.verdict import Command
 
 if TYPE_CHECKING:
+    from arksim_ci.config.document import Document
     from arksim_ci.config.overrides import Overrides
     from arksim_ci.config.providers import ProviderSettings
 
@@ -94,6 +95,7 @@ async def prepare(
     environment: Mapping[str, str],
     user_code: Callable[[RunConfig], LoadsUserCode],
     api_key: str = "",
+    document: Document | None = None,
 ) -> Plan:
     """Read and check everything that a run needs.
 
@@ -104,6 +106,7 @@ async def prepare(
         environment: the environment's variables.
         user_code: gives whoever loads the user's Python; asked only where there is some.
         api_key: the provider's key, where it was given directly.
+        document: the configuration itself, where it is at hand and `path` is no file.
 
     Raises:
         ConfigError: with every problem that was found.
@@ -111,11 +114,13 @@ async def prepare(
     problems: list[Problem] = []
     inputs = None
     try:
-        inputs = load_run_inputs(path, overrides, environment=environment, command=command, api_key=api_key)
+        inputs = load_run_inputs(
+            path, overrides, environment=environment, command=command, api_key=api_key, document=document
+        )
         loaded = inputs.loaded
     except ConfigError as error:
         problems += error.problems
-        loaded, _ = examine(path, overrides, environment=environment, command=command)
+        loaded, _ = examine(path, overrides, environment=environment, command=command, document=document)
     custom_metrics = await _load_user_code(loaded, command_for(loaded.config, command), user_code, problems)
     if problems or inputs is None:
         raise ConfigError(*dict.fromkeys(problems))
