@@ -34,7 +34,7 @@ class ScenarioPrompt:
 
 
 def scenario_prompts(template: str | None, scenarios: Sequence[Scenario]) -> dict[str, ScenarioPrompt]:
-    """Render the simulated user's system prompt for every scenario, by scenario id.
+    """Render the simulated user's system prompt for every scenario, by scenario id; each once, however often it comes.
 
     `template` is the user's own (Jinja2, sandboxed), None for ours. The rules of how messages are exchanged follow
     either one. Where there are several items of knowledge, those that a template leaves out follow as well: the
@@ -45,6 +45,7 @@ def scenario_prompts(template: str | None, scenarios: Sequence[Scenario]) -> dic
     """
     from arksim_ci.llm.render import render, sources  # noqa: PLC0415  (jinja2 is loaded when needed)
 
+    scenarios = list({scenario.scenario_id: scenario for scenario in scenarios}.values())
     if template is None:
         bodies = [render("simulated_user", {"scenario": scenario}) for scenario in scenarios]
         template = sources()["simulated_user"]
