@@ -14,6 +14,8 @@ LLM_RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """HTTP statuses after which an LLM request, which has no side effects, is made again. Any other 5xx is, too."""
 AGENT_RETRYABLE: Final = frozenset({408, 429, 502, 503, 504})
 """HTTP statuses after which the agent cannot have acted yet, so that asking again is safe."""
+ARTIFACT_RETRYABLE: Final = frozenset({429, 500, 502, 503, 504})
+"""HTTP statuses after which moving an artifact is tried again, as GitHub's own client does."""
 
 
 @dataclass(frozen=True, slots=True)
