@@ -122,6 +122,8 @@ async def prepare(
         problems += error.problems
         loaded, _ = examine(path, overrides, environment=environment, command=command, document=document)
     custom_metrics = await _load_user_code(loaded, command_for(loaded.config, command), user_code, problems)
+    if inputs and not problems:
+        problems += _template_problems(inputs)
     if problems or inputs is None:
         raise ConfigError(*dict.fromkeys(problems))
 
@@ -133,6 +135,20 @@ async def prepare(
         custom_metrics=custom_metrics,
         secrets=tuple({*secrets(config, environment), *([api_key] if api_key else [])}),
     )
+
+
+def _template_problems(inputs: RunInputs) -> tuple[Problem, ...]:
+    """What is wrong with the user's own template for the simulated user, found by rendering it for every scenario."""
+    template = inputs.loaded.config.simulated_user_prompt_template
+    if template is None:
+        return ()
+    from arksim_ci.simulation.prompts import scenario_prompts  # noqa: PLC0415  (brings Jinja2)
+
+    try:
+        scenario_prompts(template, inputs.scenarios.scenarios)
+    except ConfigError as error:
+        return error.problems
+    return ()
 
 
 async def _load_user_code(
