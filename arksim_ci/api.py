@@ -21,13 +21,14 @@ from pydantic import BaseModel
 
 from arksim_ci.config.document import Document
 from arksim_ci.config.environment import process_environment
+from arksim_ci.config.errors import ConfigError
 from arksim_ci.config.load import load_config as load
 from arksim_ci.config.model import RunConfig
 from arksim_ci.config.overrides import Overrides
 from arksim_ci.config.rules import LoadCommand
 from arksim_ci.pipeline.preparation import prepare
 from arksim_ci.pipeline.relay import LLMRelay
-from arksim_ci.process import Guest, real_surroundings
+from arksim_ci.process import Guest, forget_verdict, real_surroundings
 from arksim_ci.schema.evaluation import Evaluation
 from arksim_ci.schema.recommendation import Recommendations
 from arksim_ci.schema.scenario import Scenarios
@@ -169,7 +170,11 @@ def _run(config: Config, command: Command, settings: Mapping[str, Any], **at_han
                 files[key] = Path(folder) / f"{name}.json"
                 files[key].write_text(model.model_dump_json(exclude_none=True), encoding="utf-8")
         overrides = _overrides({**settings, **files})
-        ended = _in_a_thread(lambda stop: _go(path, document, overrides, command, stop))
+        try:
+            ended = _in_a_thread(lambda stop: _go(path, document, overrides, command, stop))
+        except ConfigError:
+            forget_verdict(path, overrides, command, document)
+            raise
     for sentence in ended.trouble:
         logger.error("%s", ended.redact(sentence))
     return ended

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arksim_ci.config.environment import process_environment
+from arksim_ci.config.errors import ConfigError
+from arksim_ci.output import VERDICT
 
 if TYPE_CHECKING:
+    from arksim_ci.config.document import Document
     from arksim_ci.config.model import RunConfig
+    from arksim_ci.config.overrides import Overrides
     from arksim_ci.pipeline.relay import LLMRelay
     from arksim_ci.pipeline.surroundings import Surroundings
     from arksim_ci.progress import Progress
+    from arksim_ci.schema.verdict import Command
     from arksim_ci.user_code.host import UserCodeHost
 
 
@@ -74,6 +80,17 @@ def real_surroundings(progress: Progress, stop: asyncio.Event) -> Surroundings:
         commit=_commit(),
         stop=stop,
     )
+
+
+def forget_verdict(
+    path: Path, overrides: Sequence[Overrides], command: Command, document: Document | None = None
+) -> None:
+    """Remove an earlier verdict, so that nobody takes it for that of a run that could not begin."""
+    from arksim_ci.config.load import examine  # noqa: PLC0415
+
+    with contextlib.suppress(ConfigError, OSError):
+        loaded, _ = examine(path, overrides, environment=process_environment(), command=command, document=document)
+        (loaded.config.output_dir / VERDICT).unlink(missing_ok=True)
 
 
 def _commit() -> str | None:

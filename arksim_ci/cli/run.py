@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import sys
 from collections.abc import Sequence
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING
 from arksim_ci.cli.start import overrides_of, run_until_signal
 from arksim_ci.config.environment import process_environment
 from arksim_ci.config.errors import ConfigError
-from arksim_ci.output import FOCUS, VERDICT
+from arksim_ci.output import FOCUS
 from arksim_ci.pipeline.preparation import prepare
 from arksim_ci.pipeline.relay import LLMRelay
-from arksim_ci.process import Guest, real_surroundings
+from arksim_ci.process import Guest, forget_verdict, real_surroundings
 from arksim_ci.redaction import redactor
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def run_and_show(path: Path, overrides: Sequence[Overrides], command: Command, *
     try:
         result = run_until_signal(lambda stop: _run(path, overrides, command, stop, verbose=verbose))
     except ConfigError:
-        _forget_verdict(path, overrides, command)
+        forget_verdict(path, overrides, command)
         raise
     from rich.console import Console  # noqa: PLC0415
 
@@ -82,12 +81,3 @@ def _progress(secrets: Sequence[str], *, verbose: bool) -> PlainProgress:
     if sys.stderr.isatty() and not verbose:
         return BarProgress(sys.stderr, redact=redact)
     return PlainProgress(sys.stderr, verbose=verbose, redact=redact)
-
-
-def _forget_verdict(path: Path, overrides: Sequence[Overrides], command: Command) -> None:
-    """Remove an earlier verdict, so that nobody takes it for that of the run that could not begin."""
-    from arksim_ci.config.load import examine  # noqa: PLC0415
-
-    with contextlib.suppress(ConfigError, OSError):
-        loaded, _ = examine(path, overrides, environment=process_environment(), command=command)
-        (loaded.config.output_dir / VERDICT).unlink(missing_ok=True)
