@@ -23,7 +23,8 @@ docs: $(VENV)/.dev
 lock: $(VENV)/.dev
 	@$(PIP) uv
 	@$(BIN)/uv pip compile pyproject.toml $(UV_FLAGS) -o requirements/runtime.txt
-	@$(BIN)/uv pip compile pyproject.toml --group dev $(UV_FLAGS) -o requirements/dev.txt
+	@$(BIN)/uv pip compile pyproject.toml --all-extras $(UV_FLAGS) -o requirements/image.txt
+	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev $(UV_FLAGS) -o requirements/dev.txt
 	@$(BIN)/uv pip compile requirements/peer.in $(UV_FLAGS) -o requirements/peer.txt
 UV_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade
 
