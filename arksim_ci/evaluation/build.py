@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from arksim_ci.evaluation.measurements import Measured, Measurements
+from arksim_ci.evaluation.measurements import Measurements
 from arksim_ci.evaluation.metrics import on_turn_scale
 from arksim_ci.evaluation.turn_label import TurnLabel, turn_label
 from arksim_ci.schema.evaluation import (
@@ -20,6 +20,7 @@ from arksim_ci.schema.evaluation import (
     TurnEvaluation,
 )
 from arksim_ci.schema.expectation import ExpectedMetric, NotMeasured
+from arksim_ci.schema.judgement import Measured
 from arksim_ci.schema.simulation import Conversation, Turn
 from arksim_ci.schema.vocabulary import (
     AGENT_BEHAVIOR_FAILURE,

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from arksim_ci.evaluation.judge import MetricHost, Outcome, judge_goal, judge_turn, run_custom
-from arksim_ci.evaluation.measurements import Judgement, Measurements
+from arksim_ci.evaluation.measurements import Measurements
 from arksim_ci.evaluation.metrics import builtin_metrics
 from arksim_ci.evaluation.score_input import score_input
 from arksim_ci.llm.client import LLM, LLMError, RunLimitReached
 from arksim_ci.llm.questions.goal import GoalFacts
 from arksim_ci.llm.questions.turn import TURN_QUESTIONS, TurnFacts
 from arksim_ci.schema.custom_metric import CustomMetric
+from arksim_ci.schema.judgement import Judgement
 from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.simulation import Conversation, Message
 from arksim_ci.schema.vocabulary import GOAL_COMPLETION, STOP_SIGNAL, TOOL_CALL_BEHAVIOR_FAILURE

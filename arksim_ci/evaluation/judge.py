@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from arksim_ci.evaluation.measurements import Measured
 from arksim_ci.llm.client import LLM
 from arksim_ci.llm.questions.goal import GoalFacts, ask_goal
 from arksim_ci.llm.questions.transcript import clean
 from arksim_ci.llm.questions.turn import Label, Score, TurnFacts, ask_turn
 from arksim_ci.schema.custom_metric import CustomMetric
 from arksim_ci.schema.evaluation import QualResult, QuantResult
+from arksim_ci.schema.judgement import Measured
 from arksim_ci.schema.vocabulary import GOAL_COMPLETION
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from arksim_ci.evaluation.measurements import Measured
+from arksim_ci.schema.judgement import Measured
 from arksim_ci.schema.vocabulary import EVALUATION_RUN_FAILED, NO_FAILURE, SEVERITIES, SEVERITY_OF
 
 

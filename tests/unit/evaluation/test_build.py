@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arksim_ci.evaluation.build import Evaluated, build_evaluation, overall_score, status_of
-from arksim_ci.evaluation.measurements import Judgement, Measured, Measurements
+from arksim_ci.evaluation.measurements import Measurements
 from arksim_ci.evaluation.metrics import expected_metrics
 from arksim_ci.schema.custom_metric import CustomMetric
 from arksim_ci.schema.evaluation import ConversationEvaluation
 from arksim_ci.schema.expectation import ExpectedMetric
+from arksim_ci.schema.judgement import Judgement, Measured
 from arksim_ci.schema.simulation import Conversation, Silence
 from arksim_ci.schema.vocabulary import DEFAULT_METRICS, STOP_SIGNAL, TURN_METRICS
 from tests.unit.evaluation.judging import TOOL_CALL, agent, conversation, two_turns, user

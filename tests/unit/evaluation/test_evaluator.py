@@ -10,10 +10,10 @@ import pytest
 
 from arksim_ci.evaluation.evaluator import Evaluator
 from arksim_ci.evaluation.judge import MetricHost
-from arksim_ci.evaluation.measurements import Judgement, Measured
 from arksim_ci.llm.client import AnswerInvalid, LLMUnavailable, Question, RunLimitReached
 from arksim_ci.schema.custom_metric import CustomMetric
 from arksim_ci.schema.evaluation import QualResult, QuantResult
+from arksim_ci.schema.judgement import Judgement, Measured
 from arksim_ci.schema.simulation import Conversation, Silence
 from arksim_ci.schema.vocabulary import DEFAULT_METRICS, STOP_SIGNAL, TURN_METRICS
 from arksim_ci.user_code.errors import UserCodeFailed
