@@ -29,13 +29,17 @@ class Request:
         response_format = self.body.get("response_format") or {}
         if response_format.get("type") == "json_schema":
             return str(response_format["json_schema"]["name"])
+        if response_format := (self.body.get("text") or {}).get("format"):
+            return str(response_format.get("name", ""))
         tools = self.body.get("tools") or []
         return str(tools[0]["function"]["name"]) if tools else ""
 
     @property
     def text(self) -> str:
         """All messages as one text."""
-        return "\n".join(str(message.get("content")) for message in self.body.get("messages", []))
+        return "\n".join(
+            str(message.get("content")) for message in self.body.get("messages") or self.body.get("input") or []
+        )
 
 
 @dataclass
@@ -75,10 +79,27 @@ def completion(content: str | None, model: str = "scripted-1", **message: Any) -
     }
 
 
+def response(content: str | None, model: str = "scripted-1") -> dict[str, Any]:
+    """An answer of OpenAI's Responses API, which ArkSim asks."""
+    text = {"type": "output_text", "text": content or "", "annotations": []}
+    message = {"type": "message", "id": "msg-1", "status": "completed", "role": "assistant", "content": [text]}
+    return {
+        "id": "resp-1",
+        "object": "response",
+        "created_at": 1,
+        "model": model,
+        "status": "completed",
+        "output": [message],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
 class ScriptedServer:
     """Serves `/v1/chat/completions` and `/v1/models/{model}` by `llm` and `models`, `/agent` by `agent`.
 
-    Azure's `/openai/deployments/{name}/chat/completions` is served by `llm`, too. Scripts may be replaced while it runs. `requests`
+    `/v1/responses` and Azure's `/openai/deployments/{name}/chat/completions` are served by `llm`, too. Scripts may be replaced while it runs. `requests`
     lists what arrived, by role; `most_in_flight` is the largest number of requests of a role at the same time.
     """
 
@@ -115,6 +136,7 @@ class ScriptedServer:
         asyncio.set_event_loop(self._loop)
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", self._llm)
+        app.router.add_post("/v1/responses", self._llm)
         app.router.add_post("/openai/deployments/{name}/chat/completions", self._llm)
         app.router.add_get("/v1/models/{model:.+}", self._models)
         app.router.add_post("/agent", self._agent)
@@ -165,7 +187,8 @@ class ScriptedServer:
             return web.Response()
         if isinstance(reply.body, bytes):
             return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
-        body = completion(reply.content) if reply.body is None else reply.body
+        shape = response if raw.path.endswith("/responses") else completion
+        body = shape(reply.content) if reply.body is None else reply.body
         if reply.drip:
             return await _drip(raw, reply, json.dumps(body).encode())
         return web.json_response(body, status=reply.status, headers=reply.headers)
