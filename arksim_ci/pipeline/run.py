@@ -25,6 +25,7 @@ from arksim_ci.llm.factory import build_llm
 from arksim_ci.llm.limits import Limits
 from arksim_ci.llm.render import prompts_hash
 from arksim_ci.output import OutputFolder, OutputRefused
+from arksim_ci.pipeline.agent_sources import agent_sources
 from arksim_ci.pipeline.conclusion import Ending, evaluation_file, expectation
 from arksim_ci.pipeline.conversations import Conversations, test_cases
 from arksim_ci.pipeline.files import write_reports, write_results, write_simulation
@@ -69,7 +70,15 @@ class RunResult:
         return 3 if code == 0 and self.trouble else code
 
 
-async def run(plan: Plan, around: Surroundings, host: UserCodeHost, relay: LLMRelay) -> RunResult:
+async def run(
+    plan: Plan,
+    around: Surroundings,
+    host: UserCodeHost,
+    relay: LLMRelay,
+    *,
+    ended: Ending | None = None,
+    context: CommentContext | None = None,
+) -> RunResult:
     """Do what the plan says, and write every file.
 
     Args:
@@ -77,18 +86,25 @@ async def run(plan: Plan, around: Surroundings, host: UserCodeHost, relay: LLMRe
         around: the outside world.
         host: runs the user's Python; it has the custom metrics loaded.
         relay: connects `self.llm` of custom metrics to the judge.
+        ended: how the run ended before it began, for example because the agent did not start; nothing is asked then, and the
+            files say so.
+        context: what the reports say of where things are; without it, they name the configuration file only.
 
     Raises:
         ConfigError: the provider refuses the key or the model, or the output folder can't be used; nothing was written.
     """
-    return await _Run(plan, around, host, relay).go()
+    context = context or CommentContext(config_path=str(plan.inputs.loaded.path))
+    return await _Run(plan, around, host, relay, context).go(ended)
 
 
 class _Run:
     """One run's state, from the first check to the last file."""
 
-    def __init__(self, plan: Plan, around: Surroundings, host: UserCodeHost, relay: LLMRelay) -> None:
+    def __init__(
+        self, plan: Plan, around: Surroundings, host: UserCodeHost, relay: LLMRelay, context: CommentContext
+    ) -> None:
         config = plan.config
+        self.context = context
         self.plan = plan
         self.around = around
         self.host = host
@@ -113,16 +129,16 @@ class _Run:
         self.started_at = around.timestamp()
         self.warnings = list(plan.inputs.warnings)
 
-    async def go(self) -> RunResult:
+    async def go(self, ended: Ending | None) -> RunResult:
         self._claim_folder()
         try:
-            down = await self._preflight()
+            ended = ended or await self._preflight()
             evaluator = self._evaluator()
             if self.plan.simulation:
-                ending = await self._judge(self.plan.simulation, evaluator) if not down else Ending("FAILED", down)
+                ending = ended or await self._judge(self.plan.simulation, evaluator)
                 simulation = self.plan.simulation
             else:
-                ending, conversations = await self._talk(None if self.plan.command == "simulate" else evaluator, down)
+                ending, conversations = await self._talk(None if self.plan.command == "simulate" else evaluator, ended)
                 simulation = self._simulation(conversations)
             return await self._conclude(simulation, evaluator, ending)
         finally:
@@ -136,16 +152,16 @@ class _Run:
         except OutputRefused as error:
             raise ConfigError(Problem(str(error), key="output_dir")) from error
 
-    async def _preflight(self) -> str:
-        """Check key and model. Returns why the provider can't be reached, or nothing."""
+    async def _preflight(self) -> Ending | None:
+        """Check key and model. Returns how the run ends where the provider can't be reached."""
         self.around.progress.phase("Checking the provider")
         try:
             self.warnings += await self.llm.preflight()
         except PreflightFailed as error:
             raise ConfigError(Problem(self.redact(str(error)))) from error
         except LLMUnavailable as error:
-            return f"the provider can't be reached: {self.redact(str(error))}"
-        return ""
+            return Ending("FAILED", f"the provider can't be reached: {self.redact(str(error))}")
+        return None
 
     def _evaluator(self) -> Evaluator:
         config = self.plan.config
@@ -176,15 +192,15 @@ class _Run:
 
         return await self._until_done(work(), evaluator, lambda _: None)
 
-    async def _talk(self, evaluator: Evaluator | None, down: str) -> tuple[Ending, list[Conversation]]:
+    async def _talk(self, evaluator: Evaluator | None, ended: Ending | None) -> tuple[Ending, list[Conversation]]:
         """Hold the conversations, each judged while it goes on."""
         plan, config = self.plan, self.plan.config
         cases = test_cases(plan.scenarios, config.num_conversations_per_scenario, self.around.new_id)
         connection = self._connection()
         try:
             talks = Conversations(cases, config, self.llm, connection, evaluator, self.around)
-            if down:
-                return Ending("FAILED", down), talks.so_far(down)
+            if ended:
+                return ended, talks.so_far(ended.cause)
             self.around.progress.phase("Testing the agent")
             self.around.progress.expect(len(cases), config.max_turns)
 
@@ -305,7 +321,8 @@ class _Run:
             self.around.progress.phase("Looking for root causes")
             errors = await find_unique_errors(failures, self.llm, self._warn)
             limit = self.plan.config.max_recommendations
-            recommendations = await recommend(errors, failures, scenario_of, limit, self.llm, self._warn)
+            sources = agent_sources(self.plan)
+            recommendations = await recommend(errors, failures, scenario_of, limit, self.llm, self._warn, sources)
 
         status = await run_until(
             asyncio.ensure_future(work()),
@@ -345,12 +362,11 @@ class _Run:
         config = self.plan.config
         files: list[Path] = []
         trouble: list[str] = []
-        context = CommentContext(config_path=str(self.plan.inputs.loaded.path))
         copy_to = None if self.plan.simulation else config.output_file_path
         steps: list[Callable[[], list[Path]]] = [
             lambda: write_simulation(results, self.folder, copy_to, self.redact),
             lambda: write_results(results, focus, self.folder, self.redact),
-            lambda: write_reports(results, context, self.folder, self.redact, html=config.generate_html_report),
+            lambda: write_reports(results, self.context, self.folder, self.redact, html=config.generate_html_report),
         ]
         for step in steps:
             try:
