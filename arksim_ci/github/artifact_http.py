@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import logging
 import re
@@ -190,7 +191,7 @@ class ArtifactHttp:
                     method,
                     yarl.URL(url, encoded=True),
                     headers=headers,
-                    data=body or None,
+                    data=io.BytesIO(body) if body else None,
                     allow_redirects=False,
                     proxy=_proxy_for(url),
                 ) as response,
