@@ -5,8 +5,8 @@ ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=igno
 WORKDIR /src
 # Two environments: ours, without pip, and a plain one for the user's commands and Python.
 RUN python -m venv --without-pip /opt/arksim && python -m venv /opt/user && python -m venv /opt/build
-COPY requirements/runtime.txt requirements/build.txt requirements/
-RUN python -m pip --python /opt/arksim/bin/python install --require-hashes -r requirements/runtime.txt \
+COPY requirements/image.txt requirements/build.txt requirements/
+RUN python -m pip --python /opt/arksim/bin/python install --require-hashes -r requirements/image.txt \
     && /opt/build/bin/python -m pip install --require-hashes -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY examples examples
