@@ -84,7 +84,15 @@ class FakeResultsService:
     after the other. `camel_case` and `strict` make it act's server.
     """
 
-    def __init__(self, storage: Storage | None = None, *, camel_case: bool = False, strict: bool = False) -> None:
+    def __init__(
+        self,
+        storage: Storage | None = None,
+        *,
+        camel_case: bool = False,
+        strict: bool = False,
+        host: str = "127.0.0.1",
+    ) -> None:
+        self.host = host
         self.memory = MemoryStorage(lambda: self.url)
         self.storage: Storage = storage or self.memory
         self.camel_case = camel_case
@@ -99,7 +107,7 @@ class FakeResultsService:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def __enter__(self) -> FakeResultsService:
         self._thread.start()
@@ -126,7 +134,7 @@ class FakeResultsService:
         app.router.add_get("/storage/{key:.+}", self._storage)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, self.host, 0)
         self._loop.run_until_complete(site.start())
         self.port = runner.addresses[0][1]
         self._started.set()

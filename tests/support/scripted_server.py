@@ -103,7 +103,10 @@ class ScriptedServer:
     lists what arrived, by role; `most_in_flight` is the largest number of requests of a role at the same time.
     """
 
-    def __init__(self, llm: Script, agent: Script | None = None, models: Script | None = None) -> None:
+    def __init__(
+        self, llm: Script, agent: Script | None = None, models: Script | None = None, *, host: str = "127.0.0.1"
+    ) -> None:
+        self.host = host
         self.llm = llm
         self.agent = agent or (lambda request: Reply(content="Hello, how can I help?"))
         self.models = models or (lambda request: Reply(body={"id": "scripted-1", "object": "model"}))
@@ -117,11 +120,11 @@ class ScriptedServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        return f"http://{self.host}:{self.port}/v1"
 
     @property
     def agent_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/agent"
+        return f"http://{self.host}:{self.port}/agent"
 
     def __enter__(self) -> ScriptedServer:
         self._thread.start()
@@ -142,7 +145,7 @@ class ScriptedServer:
         app.router.add_post("/agent", self._agent)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, self.host, 0)
         self._loop.run_until_complete(site.start())
         self.port = runner.addresses[0][1]
         self._started.set()
