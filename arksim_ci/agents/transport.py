@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http.cookies import SimpleCookie
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from arksim_ci.agents.agent import AgentDidNotAnswer
@@ -27,9 +28,11 @@ POLICY: Final = RetryPolicy(attempts=5)
 _HARMLESS_HEADERS = ("content-type", "accept", "user-agent")
 _SHORTEST_SECRET = 8
 
+T = TypeVar("T")
+
 
 class AgentHttp:
-    """POSTs JSON to the agent.
+    """Sends the agent's requests.
 
     A request is made again only where the agent cannot have acted: a refused connection, and the statuses of
     `retry.AGENT_RETRYABLE`; never after a time-out or a broken connection. Redirects are not followed and cookies are not
@@ -69,30 +72,45 @@ class AgentHttp:
         self._policy = policy
         self._max_answer_bytes = max_answer_bytes
         self._session: aiohttp.ClientSession | None = None
-        self._proxy: str | None = None
-        self._place = without_secrets(endpoint)
         self._secrets = _secrets_of(endpoint, headers)
 
-    async def post(self, payload: bytes, cookies: SimpleCookie) -> tuple[str, bytes]:
+    async def post(
+        self, payload: bytes, cookies: SimpleCookie, headers: Mapping[str, str] | None = None
+    ) -> tuple[str, bytes]:
         """Send a JSON text and return the content type and the body of a successful answer.
 
-        `cookies` are sent along, and what the agent sets is added to them.
+        `cookies` are sent along, and what the agent sets is added to them. `headers` come besides those of every request.
 
         Raises:
             AgentDidNotAnswer: with the cause, free of secrets.
         """
-        waited = 0.0
-        for retries in range(self._policy.attempts):
-            try:
-                return await self._post_once(payload, cookies)
-            except _CanBeAskedAgain as failure:
-                pause = wait_seconds(self._policy, retries, failure.retry_after)
-                waited += pause
-                if retries + 1 == self._policy.attempts or waited > self._policy.total_seconds:
-                    tries = f" (tried {retries + 1} times)" if retries else ""
-                    raise AgentDidNotAnswer(f"{failure}{tries}") from None
-                await self._sleep(pause)
-        raise AssertionError("a policy has at least one attempt")
+        return await self._patiently(lambda: self._post_once(payload, cookies, headers or {}))
+
+    async def begin(self, method: str, url: str, headers: Mapping[str, str], payload: bytes) -> aiohttp.ClientResponse:
+        """Send a request to any address of the agent and return its successful answer, of which only the head has come.
+
+        The time limit is the caller's. Read the body with `pieces`, and close the response. `headers` give way to those of
+        every request.
+
+        Raises:
+            AgentDidNotAnswer: with the cause, free of secrets.
+        """
+        return await self._patiently(lambda: self._begin_once(method, url, headers, payload))
+
+    async def pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The body of an answer as it comes.
+
+        Raises:
+            AgentDidNotAnswer: the answer breaks off, or is too large.
+        """
+        size = 0
+        with self._explained(without_secrets(str(response.url))):
+            async for piece in response.content.iter_any():
+                size += len(piece)
+                if size > self._max_answer_bytes:
+                    place = without_secrets(str(response.url))
+                    raise self._failure(place, f"the answer is larger than {self._max_answer_bytes / 1024 / 1024:g} MB")
+                yield piece
 
     def hide(self, text: str) -> str:
         """Blank the secrets that we sent: a server may repeat them in what it says about an error. Before a text is cut."""
@@ -105,38 +123,60 @@ class AgentHttp:
         if self._session:
             await self._session.close()
 
-    async def _post_once(self, payload: bytes, cookies: SimpleCookie) -> tuple[str, bytes]:
-        import aiohttp  # noqa: PLC0415  (loaded when the first request is made)
+    async def _patiently(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Try until it works, or until patience is at its end."""
+        waited = 0.0
+        for retries in range(self._policy.attempts):
+            try:
+                return await once()
+            except _CanBeAskedAgain as failure:
+                pause = wait_seconds(self._policy, retries, failure.retry_after)
+                waited += pause
+                if retries + 1 == self._policy.attempts or waited > self._policy.total_seconds:
+                    tries = f" (tried {retries + 1} times)" if retries else ""
+                    raise AgentDidNotAnswer(f"{failure}{tries}") from None
+                await self._sleep(pause)
+        raise AssertionError("a policy has at least one attempt")
 
-        session = self._session or self._open_session()
+    async def _post_once(
+        self, payload: bytes, cookies: SimpleCookie, more_headers: Mapping[str, str]
+    ) -> tuple[str, bytes]:
         sent = [self._cookie, *(f"{name}={morsel.value}" for name, morsel in cookies.items())]
-        headers = {**self._headers, "Cookie": "; ".join(filter(None, sent))} if any(sent) else self._headers
-        try:
+        headers = {**self._headers, **more_headers}
+        if any(sent):
+            headers["Cookie"] = "; ".join(filter(None, sent))
+        with self._explained(without_secrets(self._endpoint)):
             async with (
                 asyncio.timeout(self._timeout_seconds),
-                session.post(
-                    self._endpoint, data=payload, headers=headers, allow_redirects=False, proxy=self._proxy
-                ) as response,
+                await self._send("POST", self._endpoint, headers, payload) as response,
             ):
-                body = await self._read(response)
+                body = b"".join([piece async for piece in self.pieces(response)])
                 _keep(response.cookies, cookies)
                 self._check_status(response, body)
                 return response.content_type, body
-        except TimeoutError:
-            raise self._failure(f"no complete answer within {self._timeout_seconds:g} seconds") from None
-        except aiohttp.ClientSSLError as error:
-            raise self._failure(f"no secure connection: {error}") from None
-        except aiohttp.ClientConnectorError as error:
-            raise _CanBeAskedAgain(self.hide(f"can't connect to {self._place}: {error.strerror or error}")) from None
-        except aiohttp.ServerDisconnectedError:
-            raise self._failure("the connection was closed before an answer came") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise self._failure(f"{type(error).__name__}: {error}") from None
+
+    async def _begin_once(
+        self, method: str, url: str, given: Mapping[str, str], payload: bytes
+    ) -> aiohttp.ClientResponse:
+        ours = {**self._headers, **({"Cookie": self._cookie} if self._cookie else {})}
+        names = {name.lower() for name in ours}
+        headers = {**ours, **{name: value for name, value in given.items() if name.lower() not in names}}
+        with self._explained(without_secrets(url)):
+            response = await self._send(method, url, headers, payload)
+            if not 200 <= response.status < 300:
+                async with response:
+                    self._check_status(response, b"".join([piece async for piece in self.pieces(response)]))
+            return response
+
+    async def _send(self, method: str, url: str, headers: Mapping[str, str], payload: bytes) -> aiohttp.ClientResponse:
+        session = self._session or self._open_session()
+        return await session.request(
+            method, url, data=payload, headers=headers, allow_redirects=False, proxy=_proxy_for(url)
+        )
 
     def _open_session(self) -> aiohttp.ClientSession:
-        import aiohttp  # noqa: PLC0415
+        import aiohttp  # noqa: PLC0415  (loaded when the first request is made)
 
-        self._proxy = _proxy_for(self._endpoint)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=MAX_CONNECTIONS, keepalive_timeout=KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -144,34 +184,42 @@ class AgentHttp:
         )
         return self._session
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > self._max_answer_bytes:
-                raise self._failure(f"the answer is larger than {self._max_answer_bytes / 1024 / 1024:g} MB")
-            pieces.append(piece)
-        return b"".join(pieces)
+    @contextlib.contextmanager
+    def _explained(self, place: str) -> Iterator[None]:
+        """Turn what can go wrong with a request to this place into a sentence."""
+        import aiohttp  # noqa: PLC0415
+
+        try:
+            yield
+        except TimeoutError:
+            raise self._failure(place, f"no complete answer within {self._timeout_seconds:g} seconds") from None
+        except aiohttp.ClientSSLError as error:
+            raise self._failure(place, f"no secure connection: {error}") from None
+        except aiohttp.ClientConnectorError as error:
+            raise _CanBeAskedAgain(self.hide(f"can't connect to {place}: {error.strerror or error}")) from None
+        except aiohttp.ServerDisconnectedError:
+            raise self._failure(place, "the connection was closed before an answer came") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise self._failure(place, f"{type(error).__name__}: {error}") from None
 
     def _check_status(self, response: aiohttp.ClientResponse, body: bytes) -> None:
-        status = response.status
+        status, place = response.status, without_secrets(str(response.url))
         if 200 <= status < 300:
             return
         if 300 <= status < 400:
             target = without_secrets(response.headers.get("Location", ""))
             raise self._failure(
-                f"HTTP {status} sends on to {target or 'nowhere'}; set the endpoint to the final address"
+                place, f"HTTP {status} sends on to {target or 'nowhere'}; set the endpoint to the final address"
             )
         text = shorten(self.hide(body.decode("utf-8", "replace"))) or "an empty body"
-        cause = f"HTTP {status} from {self._place}: {text}"
+        cause = f"HTTP {status} from {place}: {text}"
         if status in AGENT_RETRYABLE:
             retry_after = retry_after_seconds(response.headers.get("Retry-After"), self._now())
             raise _CanBeAskedAgain(cause, retry_after)
         raise AgentDidNotAnswer(cause)
 
-    def _failure(self, what: str) -> AgentDidNotAnswer:
-        return AgentDidNotAnswer(self.hide(f"no answer from {self._place}: {what}"))
+    def _failure(self, place: str, what: str) -> AgentDidNotAnswer:
+        return AgentDidNotAnswer(self.hide(f"no answer from {place}: {what}"))
 
 
 class _CanBeAskedAgain(Exception):
