@@ -11,10 +11,11 @@ import time
 import urllib.request
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from arksim_ci import __version__
+from arksim_ci.reports.safe_text import log_text, one_line
 from arksim_ci.retry import ARTIFACT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
 
 if TYPE_CHECKING:
@@ -27,20 +28,15 @@ _log = logging.getLogger(__name__)
 POLICY: Final = RetryPolicy(attempts=5, base_seconds=3.0, cap_seconds=15.0, total_seconds=120.0)
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT_SECONDS: Final = 60.0
-_PIECE: Final = 64 * 1024
 
 
 class NoAnswer(Exception):
     """No answer came, however often it was asked. The text says from where and why, without secrets."""
 
 
-class TooLarge(Exception):
-    """An answer is larger than it may be."""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered. `headers` has lower-case names; `body` is empty where it went into a file.
+    """What a server answered. `headers` has lower-case names.
 
     `sent_before` says that an earlier try of the same request can have reached the server: its connection broke, or the
     server failed on it.
@@ -119,8 +115,6 @@ class ArtifactHttp:
         *,
         headers: Mapping[str, str],
         body: bytes = b"",
-        into: IO[bytes] | None = None,
-        max_bytes: int = MAX_ANSWER_BYTES,
         timeout_seconds: float = TIMEOUT_SECONDS,
         is_final: Callable[[Answer], bool] = lambda answer: False,
     ) -> Answer:
@@ -131,8 +125,6 @@ class ArtifactHttp:
             url: sent exactly as it is.
             headers: of the request.
             body: of the request.
-            into: an empty file that gets the body of a successful answer.
-            max_bytes: a larger answer is refused.
             timeout_seconds: for one try.
             is_final: whether a failure that looks as if it may pass will not.
 
@@ -140,8 +132,7 @@ class ArtifactHttp:
             The last answer, whatever its status.
 
         Raises:
-            NoAnswer: no try was answered.
-            TooLarge: the answer has more than `max_bytes`.
+            NoAnswer: no try was answered, or an answer is larger than any that belongs here.
         """
         sent_before = False
         waited = 0.0
@@ -149,7 +140,7 @@ class ArtifactHttp:
             answer: Answer | None = None
             retry_after = None
             try:
-                answer = await self._once(method, url, headers, body, into, max_bytes, timeout_seconds, sent_before)
+                answer = await self._once(method, url, headers, body, timeout_seconds, sent_before)
                 if answer.status not in ARTIFACT_RETRYABLE or is_final(answer):
                     return answer
                 cause = answer.reason()
@@ -174,8 +165,6 @@ class ArtifactHttp:
         url: str,
         headers: Mapping[str, str],
         body: bytes,
-        into: IO[bytes] | None,
-        max_bytes: int,
         timeout_seconds: float,
         sent_before: bool,
     ) -> Answer:
@@ -196,8 +185,7 @@ class ArtifactHttp:
                     proxy=_proxy_for(url),
                 ) as response,
             ):
-                into_file = into if 200 <= response.status < 300 else None
-                text = await _read(response, into_file, max_bytes)
+                text = await _read(response, url)
                 found = {name.lower(): value for name, value in response.headers.items()}
                 return Answer(response.status, found, text, sent_before)
         except TimeoutError:
@@ -220,20 +208,14 @@ class _Broken(Exception):
         super().__init__(cause)
 
 
-async def _read(response: aiohttp.ClientResponse, into: IO[bytes] | None, max_bytes: int) -> bytes:
+async def _read(response: aiohttp.ClientResponse, url: str) -> bytes:
     pieces: list[bytes] = []
     size = 0
-    if into is not None:
-        into.seek(0)
-        into.truncate()
-    async for piece in response.content.iter_chunked(_PIECE):
+    async for piece in response.content.iter_any():
         size += len(piece)
-        if size > max_bytes:
-            raise TooLarge(f"more than {max_bytes} bytes")
-        if into is None:
-            pieces.append(piece)
-        else:
-            into.write(piece)
+        if size > MAX_ANSWER_BYTES:
+            raise NoAnswer(f"{place(url)} answered with more than {MAX_ANSWER_BYTES:,} bytes")
+        pieces.append(piece)
     return b"".join(pieces)
 
 
@@ -253,9 +235,8 @@ def _azure_code(body: bytes) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The start of a text, without addresses (they can be signed), line ends and control characters."""
-    no_address = re.sub(r"\w+://\S+", "(an address)", text)
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+", " ", no_address)[:300].strip()
+    """The start of a server's words, safe for the log and without addresses: they can be signed."""
+    return log_text(one_line(re.sub(r"\w+://\S+", "(an address)", text), 300))
 
 
 def _proxy_for(url: str) -> str | None:

@@ -27,7 +27,7 @@ class ArtifactUnsafe(Exception):
 class Limits:
     """How much a downloaded artifact may hold: bytes as they come, bytes of a file and of all files, number of entries."""
 
-    download_bytes: int = 100 * 1024 * 1024
+    download_bytes: int = 64 * 1024 * 1024
     file_bytes: int = 100 * 1024 * 1024
     total_bytes: int = 200 * 1024 * 1024
     entries: int = 2000

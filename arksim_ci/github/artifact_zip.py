@@ -57,16 +57,15 @@ def open_regular(path: Path, depth: int = 0) -> IO[bytes]:
         raise FileRefused(f"{path} stands behind a symbolic link; links are not followed")
     try:
         # O_NONBLOCK: opening a named pipe must not wait for somebody who writes to it.
-        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        reason = (
-            "is a symbolic link; links are not followed" if path.is_symlink() else f"can't be read ({error.strerror})"
-        )
-        raise FileRefused(f"{path} {reason}") from None
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
+        if path.is_symlink():
+            raise FileRefused(f"{path} is a symbolic link; links are not followed") from None
+        raise FileRefused(f"{path} can't be read ({error.strerror})") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
         raise FileRefused(f"{path} is no regular file")
-    return file
+    return os.fdopen(handle, "rb")
 
 
 def redacted(content: bytes, redact: Callable[[str], str]) -> bytes:

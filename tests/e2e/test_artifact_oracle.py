@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from arksim_ci.github.artifact_download import RunArtifacts
+from arksim_ci.github.artifact_download import download_run_artifacts
 from arksim_ci.github.artifact_service import BLOCK_BYTES
 from arksim_ci.github.artifacts import ArtifactUploader
+from arksim_ci.github.client import GitHubClient
 from tests.support.azurite import Azurite
 from tests.support.fake_results_service import FakeResultsService, runtime_token
 from tests.support.tools import ORACLES, npm_tools
@@ -99,11 +100,15 @@ async def test_we_list_and_download_what_githubs_client_uploads(service: FakeRes
     theirs = github_client(service, "upload", "arksim-evaluation", str(tmp_path), str(evaluation), str(other))
     github_client(service, "upload-file", str(page))
 
-    artifacts = RunArtifacts(service.url, "org/shop", "token")
     into = tmp_path / "into"
     into.mkdir()
-    (zipped,) = await artifacts.download(42, "arksim-evaluation", into, {"evaluation.json", "verdict.json"})
-    (plain,) = await artifacts.download(42, "verdict.json", into, {"evaluation.json", "verdict.json"})
+    wanted = {"evaluation.json", "verdict.json"}
+    client = GitHubClient(service.url, "", "token")
+    try:
+        (zipped,) = await download_run_artifacts(client, "org/shop", 42, "arksim-evaluation", into, wanted)
+        (plain,) = await download_run_artifacts(client, "org/shop", 42, "verdict.json", into, wanted)
+    finally:
+        await client.close()
 
     assert (zipped.id, zipped.files) == (theirs["id"], ("evaluation.json",))
     assert (zipped.folder / "evaluation.json").read_bytes() == evaluation.read_bytes()

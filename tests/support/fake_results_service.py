@@ -251,9 +251,10 @@ class FakeResultsService:
                 }
                 for artifact in reversed(self.finished())
             ]
-            return web.json_response(
-                {"total_count": len(listed), "artifacts": listed[(page - 1) * per_page : page * per_page]}
-            )
+            shown = listed[(page - 1) * per_page : page * per_page]
+            following = request.url.update_query(page=page + 1) if page * per_page < len(listed) else None
+            headers = {"Link": f'<{following}>; rel="next"'} if following else {}
+            return web.json_response({"total_count": len(listed), "artifacts": shown}, headers=headers)
 
         return await self._answer(request, "list", answer)
 
