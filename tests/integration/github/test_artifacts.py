@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -213,9 +214,7 @@ async def test_signatures_and_tokens_are_masked_and_never_said(
     (block, *_) = service.asked("block")
     signature = re.search(r"sig=([^&]+)", block.path)
     assert signature is not None
-    assert signature[1].replace("%3D", "=") in [
-        one.replace("%2F", "/").replace("%2B", "+").replace("%3D", "=") for one in masked
-    ]
+    assert {signature[1], unquote(signature[1])} <= set(masked)
     ours = "".join(record.getMessage() for record in caplog.records if record.name.startswith("arksim_ci"))
     assert "trying again" in ours
     for text in (str(refused.value), ours, repr(uploader(service))):
