@@ -25,7 +25,7 @@ from arksim_ci.llm.questions.unique_errors import (
     ask_merging,
 )
 from arksim_ci.schema.evaluation import UniqueError
-from arksim_ci.schema.vocabulary import SEVERITIES, SEVERITY_OF
+from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES, SEVERITY_OF
 
 PORTION_TOKENS: Final = 8_000
 """Most tokens of failures in one request, at four characters a token."""
@@ -35,6 +35,14 @@ MERGING_ROUNDS: Final = 3
 _CHARACTERS: Final = PORTION_TOKENS * 4
 _QUOTE_LIMIT: Final = 1_200
 """Most characters that are quoted of a message or a reason."""
+_SHORT_QUOTE: Final = 300
+"""Most characters that are quoted of a goal, and of each earlier failure, beside a missed goal."""
+_EARLIER: Final = 3
+"""Most earlier failures that are quoted beside a missed goal."""
+_DESCRIPTION_LIMIT: Final = 600
+"""Most characters of an error's description."""
+_PUNCTUATION: Final = 80
+"""Characters that keys and references add to each failure."""
 T = TypeVar("T")
 
 _NAMESPACE: Final = uuid.UUID("6f3f5f0a-3f0c-5d6b-9a57-0d6d5d3f7c11")
@@ -57,7 +65,8 @@ async def find_unique_errors(failures: Sequence[Failure], llm: LLM, warn: Callab
         warn: told, in a sentence for the reader, where the LLM could not group.
 
     Returns:
-        Unique errors, most severe first, then most occurrences, then first seen. Each failure is in exactly one.
+        Unique errors, most severe first. Among equals missed goals come last (they often only show what another error causes),
+        then most occurrences first, then first seen. Each failure is in exactly one.
     """
     by_category: dict[str, list[Failure]] = {}
     for failure in failures:
@@ -87,11 +96,14 @@ def in_order(failures: Sequence[Failure], causes: Iterable[Cause]) -> list[Uniqu
         error = UniqueError(
             unique_error_id=str(uuid.uuid5(_NAMESPACE, name)),
             behavior_failure_category=category,
-            unique_error_description=cause.description,
+            unique_error_description=_description(cause.description),
             severity=severity,
             occurrences=occurrences,
         )
-        keyed.append(((SEVERITIES.index(severity), -len(occurrences), position[occurrences[0]], category), error))
+        missed = category == GOAL_NOT_COMPLETED
+        keyed.append(
+            ((SEVERITIES.index(severity), missed, -len(occurrences), position[occurrences[0]], category), error)
+        )
     return [error for _, error in sorted(keyed, key=lambda pair: pair[0])]
 
 
@@ -120,7 +132,7 @@ def arrange(known: dict[str, T], grouping: Grouping) -> tuple[list[tuple[str, li
 
 
 async def _causes(category: str, failures: Sequence[Failure], llm: LLM, warn: Callable[[str], None]) -> list[Cause]:
-    portions = list(_portions(failures, lambda failure: len(failure.reason) + len(failure.user) + len(failure.agent)))
+    portions = list(_portions(failures, _size))
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_group(category, portion, llm, warn)) for portion in portions]
     causes = [cause for task in tasks for cause in task.result()]
@@ -129,10 +141,7 @@ async def _causes(category: str, failures: Sequence[Failure], llm: LLM, warn: Ca
 
 async def _group(category: str, failures: Sequence[Failure], llm: LLM, warn: Callable[[str], None]) -> list[Cause]:
     known = {f"F{number}": failure for number, failure in enumerate(failures, 1)}
-    facts = tuple(
-        FailureFacts(ref, _quote(failure.reason), _quote(failure.user), _quote(failure.agent))
-        for ref, failure in known.items()
-    )
+    facts = tuple(_facts(ref, failure) for ref, failure in known.items())
     try:
         answer = await llm.ask(ask_grouping(GroupingFacts(category, facts)))
     except LLMError as error:
@@ -150,7 +159,7 @@ async def _merge(category: str, causes: list[Cause], llm: LLM, warn: Callable[[s
     """Join causes that different portions found alike. Near-same descriptions are asked about together."""
     for _ in range(MERGING_ROUNDS):
         causes = sorted(causes, key=lambda cause: _gist(cause.description))
-        portions = list(_portions(causes, lambda cause: len(cause.description)))
+        portions = list(_portions(causes, lambda cause: min(len(cause.description), _QUOTE_LIMIT)))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_merge_portion(category, portion, llm, warn)) for portion in portions]
         merged = [cause for task in tasks for cause in task.result()]
@@ -183,7 +192,7 @@ def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence
     portion: list[T] = []
     used = 0
     for item in items:
-        characters = min(size(item), 3 * _QUOTE_LIMIT) + 60
+        characters = size(item) + _PUNCTUATION
         if portion and used + characters > _CHARACTERS:
             yield portion
             portion, used = [], 0
@@ -193,8 +202,29 @@ def _portions(items: Sequence[T], size: Callable[[T], int]) -> Iterator[Sequence
         yield portion
 
 
-def _quote(text: str) -> str:
-    return text if len(text) <= _QUOTE_LIMIT else text[:_QUOTE_LIMIT] + " ..."
+def _facts(ref: str, failure: Failure) -> FailureFacts:
+    return FailureFacts(
+        ref,
+        _quote(failure.reason),
+        _quote(failure.user),
+        _quote(failure.agent),
+        _quote(failure.goal, _SHORT_QUOTE),
+        tuple(_quote(text, _SHORT_QUOTE) for text in failure.earlier[:_EARLIER]),
+    )
+
+
+def _size(failure: Failure) -> int:
+    facts = _facts("", failure)
+    return sum(map(len, (facts.reason, facts.user, facts.agent, facts.goal, *facts.earlier)))
+
+
+def _quote(text: str, limit: int = _QUOTE_LIMIT) -> str:
+    return text if len(text) <= limit else text[:limit] + " ..."
+
+
+def _description(text: str) -> str:
+    """A description on one line, as long as a reader can take in."""
+    return _quote(" ".join(text.split()), _DESCRIPTION_LIMIT)
 
 
 def _gist(text: str) -> str:

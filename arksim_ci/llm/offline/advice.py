@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import Final
 
 from arksim_ci.llm.offline.text import quote
-from arksim_ci.llm.questions.recommendation import Advice, ProposedDiff, RecommendationFacts, SourceExcerpt
+from arksim_ci.llm.questions.recommendation import (
+    Advice,
+    ProposedChange,
+    RecommendationFacts,
+    Replacement,
+    SourceExcerpt,
+)
 from arksim_ci.schema.recommendation import AgentModule, ModuleFix
 
 _QUOTATION = re.compile(r'"([^"]+)"')
@@ -90,7 +95,7 @@ _OTHERWISE: Final = _Remedy(
 def advise(facts: RecommendationFacts) -> Advice:
     """Fixes by the category's remedy, with the evidence filled in.
 
-    Where the figure that is wrong stands in one line of the agent's source, that line is named and a diff proposed.
+    Where the figure that is wrong stands in one line of the agent's source, that file is named and a change to the line proposed.
     """
     remedy = _REMEDIES.get(facts.category, _OTHERWISE)
     ground = quote(_ground(facts).rstrip(". "), 200)
@@ -100,17 +105,16 @@ def advise(facts: RecommendationFacts) -> Advice:
         if facts.exchanges
         else ""
     )
-    diffs = _figure_diffs(facts, fixes[0].module)
-    if diffs:
-        fixes[0] = fixes[0].model_copy(
-            update={"fix": f"{fixes[0].fix} It stands in {', '.join(d.file for d in diffs)}."}
-        )
+    changes = _figure_changes(facts, fixes[0].module)
+    if changes:
+        places = ", ".join(f"{each.file}, line {each.replacements[0].start_line}" for each in changes)
+        fixes[0] = fixes[0].model_copy(update={"fix": f"{fixes[0].fix} It stands in {places}."})
     return Advice(
         module_fixes=tuple(fixes),
         best=0,
         reasoning=remedy.why + evidence,
-        diffs=tuple(diffs),
-        best_diff=0 if diffs else None,
+        changes=tuple(changes),
+        best_change=0 if changes else None,
     )
 
 
@@ -122,31 +126,25 @@ def _ground(facts: RecommendationFacts) -> str:
     return facts.reasons[0] if facts.reasons else facts.description
 
 
-def _figure_diffs(facts: RecommendationFacts, module: AgentModule) -> list[ProposedDiff]:
-    """A diff for each source file in which exactly one line has the wrong figure of a contradicted one."""
+def _figure_changes(facts: RecommendationFacts, module: AgentModule) -> list[ProposedChange]:
+    """A change to each source file in which exactly one line has the wrong figure of a contradicted one."""
     for reason in facts.reasons:
         match = _FIGURES.search(reason)
         if match and " or " not in match["true"]:
-            diffs = [
-                ProposedDiff(module, source.file, diff)
-                for source in facts.sources
-                if (diff := replace_once(source, match["wrong"], match["true"]))
-            ]
-            if diffs:
-                return diffs
+            by_file: dict[str, list[Replacement]] = {}
+            for source in facts.sources:
+                by_file.setdefault(source.file, []).extend(replacements(source, match["wrong"], match["true"]))
+            changes = [ProposedChange(module, file, tuple(found)) for file, found in by_file.items() if len(found) == 1]
+            if changes:
+                return changes
     return []
 
 
-def replace_once(source: SourceExcerpt, wrong: str, true: str) -> str:
-    """A unified diff that puts `true` in place of `wrong`, "" unless exactly one line of the source has it, once."""
-    lines = source.text.splitlines()
-    places = [number for number, line in enumerate(lines) if wrong in line]
-    if len(places) != 1 or lines[places[0]].count(wrong) != 1:
-        return ""
-    place = places[0]
-    first, last = max(place - 3, 0), min(place + 4, len(lines))
-    after = [*lines[:place], lines[place].replace(wrong, true), *lines[place + 1 :]]
-    body = list(difflib.unified_diff(lines[first:last], after[first:last], lineterm="", n=3))[3:]
-    start, length = source.first_line + first, last - first
-    head = [f"--- a/{source.file}", f"+++ b/{source.file}", f"@@ -{start},{length} +{start},{length} @@"]
-    return "\n".join([*head, *body]) + "\n"
+def replacements(source: SourceExcerpt, wrong: str, true: str) -> list[Replacement]:
+    """For each place in a source at which `wrong` stands as a figure of its own: `true` in its line."""
+    figure = re.compile(rf"(?<![\w.]){re.escape(wrong)}(?!\w)")
+    return [
+        Replacement(number, line, line[: found.start()] + true + line[found.end() :])
+        for number, line in enumerate(source.text.split("\n"), source.first_line)
+        for found in figure.finditer(line)
+    ]

@@ -11,7 +11,7 @@ from arksim_ci.llm.offline.grouping import group_failures, merge_groups
 from arksim_ci.llm.offline.judge import judge_turn
 from arksim_ci.llm.offline.user import next_message
 from arksim_ci.llm.questions.goal import GoalFacts
-from arksim_ci.llm.questions.recommendation import RecommendationFacts
+from arksim_ci.llm.questions.recommendation import RecommendationFacts, RepairFacts, Repairs
 from arksim_ci.llm.questions.simulated_user import SimulatedUserFacts
 from arksim_ci.llm.questions.turn import TurnFacts
 from arksim_ci.llm.questions.unique_errors import GroupingFacts, MergingFacts
@@ -60,7 +60,7 @@ class OfflineLLM:
         """Nothing to close."""
 
 
-def answer_by_rules(facts: object) -> object:
+def answer_by_rules(facts: object) -> object:  # noqa: PLR0911  (one case a kind of question)
     """What the rules say to a question with these facts.
 
     Raises:
@@ -79,6 +79,8 @@ def answer_by_rules(facts: object) -> object:
             return merge_groups(facts)
         case RecommendationFacts():
             return advise(facts)
+        case RepairFacts():
+            return Repairs({})
         case _:
             raise LLMUnavailable(
                 "the offline provider has no rules for a custom metric's own questions; "

@@ -7,16 +7,22 @@ from typing import Final
 
 from arksim_ci.llm.client import ChatMessage, Question, Reading
 from arksim_ci.llm.render import render
+from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED
 
 
 @dataclass(frozen=True, slots=True)
 class FailureFacts:
-    """One failing turn, or one missed goal. `ref` is a short name, unique in its question (`F1`, `F2`, ...)."""
+    """One failing turn, or one missed goal. `ref` is a short name, unique in its question (`F1`, `F2`, ...).
+
+    Of a missed goal, `user` and `agent` are the last turn, `goal` is what the user wanted, `earlier` what went wrong before.
+    """
 
     ref: str
     reason: str
     user: str
     agent: str
+    goal: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +80,22 @@ _SCHEMA: Final = {
 
 def ask_grouping(facts: GroupingFacts) -> Question[Grouping]:
     """Ask which failures have one root cause."""
-    prompt = render("group_failures", {"category": facts.category, "failures": facts.failures})
-    return _question("group_failures", prompt, facts)
+    missed = facts.category == GOAL_NOT_COMPLETED
+    variables = {"category": facts.category, "missed_goals": missed, "failures": list(map(_shown, facts.failures))}
+    return _question("group_failures", render("group_failures", variables), facts)
 
 
 def ask_merging(facts: MergingFacts) -> Question[Grouping]:
     """Ask which groups, made from different portions, are one."""
     groups = list(zip(facts.refs, facts.descriptions, strict=True))
     return _question("merge_groups", render("merge_groups", {"category": facts.category, "groups": groups}), facts)
+
+
+def _shown(failure: FailureFacts) -> dict[str, object]:
+    """A failure as the prompt has it; of a turn there is no goal and nothing earlier."""
+    of_goal = {"goal": failure.goal, "failures in this conversation": failure.earlier}
+    last = {"judge": failure.reason, "user": failure.user, "agent": failure.agent}
+    return {"ref": failure.ref, **{key: value for key, value in of_goal.items() if value}, **last}
 
 
 def _question(name: str, prompt: str, facts: GroupingFacts | MergingFacts) -> Question[Grouping]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,46 +11,14 @@ from hypothesis import strategies as st
 from arksim_ci.evaluation.failures import Failure
 from arksim_ci.evaluation.unique_errors import (
     MERGING_ROUNDS,
+    PORTION_TOKENS,
     find_unique_errors,
     find_unique_errors_plainly,
 )
-from arksim_ci.llm.client import Answer, LLMUnavailable, Question
+from arksim_ci.llm.client import Question
 from arksim_ci.schema.evaluation import Occurrence, UniqueError
-from arksim_ci.schema.verdict import Usage
 from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES
-
-T = TypeVar("T")
-
-
-class ScriptedLLM:
-    """Answers each question with what `script` makes of it, read as the real client reads it."""
-
-    model = "scripted"
-
-    def __init__(self, script: Callable[[Question[object]], object]) -> None:
-        self.script = script
-        self.asked: list[str] = []
-
-    async def ask(self, question: Question[T]) -> Answer[T]:
-        self.asked.append(question.name)
-        answer = self.script(question)  # type: ignore[arg-type]
-        if answer is None:
-            raise LLMUnavailable("HTTP 500")
-        reading = question.read(answer)
-        assert reading.value is not None
-        return Answer(reading.value, self.model)
-
-    async def preflight(self) -> list[str]:
-        return []
-
-    def usage(self) -> Usage:
-        return Usage()
-
-    def notes(self) -> list[str]:
-        return []
-
-    async def close(self) -> None:
-        pass
+from tests.unit.evaluation.scripted_llm import ScriptedLLM
 
 
 def failure(number: int, category: str = "false information", reason: str = "", text: str = "text") -> Failure:
@@ -82,7 +49,9 @@ answers = st.lists(st.fixed_dictionaries({"description": st.text(max_size=20), "
 @given(
     groups=answers,
     categories=st.lists(
-        st.sampled_from(["false information", "repetition", GOAL_NOT_COMPLETED]), min_size=1, max_size=6
+        st.sampled_from(["false information", "repetition", "lack of specific information", GOAL_NOT_COMPLETED]),
+        min_size=1,
+        max_size=6,
     ),
 )
 async def test_every_failure_is_in_exactly_one_error_whatever_the_llm_answers(
@@ -92,7 +61,14 @@ async def test_every_failure_is_in_exactly_one_error_whatever_the_llm_answers(
     errors = await find_unique_errors(failures, ScriptedLLM(lambda _: {"groups": groups}), lambda _: None)
     expected = sorted((each.category, each.occurrence.conversation_id, each.occurrence.turn_id) for each in failures)
     assert occurrences(errors) == expected
-    ranks = [(SEVERITIES.index(error.severity), -len(error.occurrences)) for error in errors]
+    ranks = [
+        (
+            SEVERITIES.index(error.severity),
+            error.behavior_failure_category == GOAL_NOT_COMPLETED,
+            -len(error.occurrences),
+        )
+        for error in errors
+    ]
     assert ranks == sorted(ranks)
 
 
@@ -138,3 +114,70 @@ async def test_five_thousand_failures_take_calls_linear_in_their_number() -> Non
         return len(llm.asked)
 
     assert await calls(5000) <= 5 * await calls(1000) + MERGING_ROUNDS
+
+
+def missed_goal(number: int, goal: str, *earlier: str) -> Failure:
+    return replace(failure(number, GOAL_NOT_COMPLETED, "It stays open."), goal=goal, earlier=earlier)
+
+
+async def test_missed_goals_come_after_failing_turns_of_the_same_severity() -> None:
+    failures = [missed_goal(1, "Know the fee."), missed_goal(2, "Know the fee.")]
+    failures += [failure(3, "lack of specific information"), failure(4, "repetition")]
+    errors = await find_unique_errors(failures, ScriptedLLM(all_in_one), lambda _: None)
+    assert [error.behavior_failure_category for error in errors] == [
+        "lack of specific information",
+        GOAL_NOT_COMPLETED,
+        "repetition",
+    ]
+
+
+async def test_missed_goals_are_grouped_by_what_kept_the_user_from_them() -> None:
+    llm = ScriptedLLM(all_in_one)
+    failures = [
+        missed_goal(1, "Know the fee.", "false information: It says 9.9%."),
+        missed_goal(2, "Open an account."),
+    ]
+    (error,) = await find_unique_errors(failures, llm, lambda _: None)
+    assert len(error.occurrences) == 2
+    (prompt,) = llm.prompts
+    assert '"goal": "Know the fee.", "failures in this conversation": ["false information: It says 9.9%."]' in prompt
+    assert '"ref": "F2", "goal": "Open an account.", "judge": "It stays open."' in prompt
+    assert "the goal alone never makes a group" in prompt
+
+
+async def test_a_failing_turn_is_asked_about_without_goals() -> None:
+    llm = ScriptedLLM(all_in_one)
+    await find_unique_errors([failure(1)], llm, lambda _: None)
+    assert "goal" not in llm.prompts[0]
+
+
+async def test_requests_stay_within_the_budget_whatever_the_texts() -> None:
+    llm = ScriptedLLM(all_in_one)
+    long = "long text " * 1_000
+    failures = [
+        replace(missed_goal(number, long, *[long] * 9), reason=long, user=long, agent=long) for number in range(60)
+    ]
+    errors = await find_unique_errors(failures, llm, lambda _: None)
+    assert [len(error.occurrences) for error in errors] == [60]
+    assert max(map(len, llm.prompts)) < PORTION_TOKENS * 4 + 3_000
+    assert len(llm.asked) > 5
+
+
+async def test_a_description_is_one_line_that_a_reader_can_take_in() -> None:
+    def endless(question: Question[object]) -> object:
+        return {"groups": [{"description": "Wrong\n\n days. " * 500, "members": refs(question)}]}
+
+    (error,) = await find_unique_errors([failure(1)], ScriptedLLM(endless), lambda _: None)
+    assert error.unique_error_description.startswith("Wrong days. Wrong days.")
+    assert len(error.unique_error_description) < 700
+
+
+async def test_the_order_does_not_depend_on_that_of_the_answer() -> None:
+    failures = [failure(number) for number in range(6)]
+
+    def groups(question: Question[object]) -> list[dict[str, object]]:
+        return [{"description": f"About {ref}.", "members": [ref]} for ref in refs(question)]
+
+    first = await find_unique_errors(failures, ScriptedLLM(lambda q: {"groups": groups(q)}), lambda _: None)
+    second = await find_unique_errors(failures, ScriptedLLM(lambda q: {"groups": groups(q)[::-1]}), lambda _: None)
+    assert first == second

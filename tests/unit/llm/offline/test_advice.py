@@ -3,8 +3,15 @@ from __future__ import annotations
 import pytest
 
 from arksim_ci.llm.offline.advice import advise
+from arksim_ci.llm.offline.provider import answer_by_rules
 from arksim_ci.llm.offline.rules.false_information import contradicted_figure
-from arksim_ci.llm.questions.recommendation import RecommendationFacts, SourceExcerpt
+from arksim_ci.llm.questions.recommendation import (
+    RecommendationFacts,
+    RepairFacts,
+    Repairs,
+    Replacement,
+    SourceExcerpt,
+)
 from arksim_ci.schema.recommendation import AGENT_MODULES
 from arksim_ci.schema.vocabulary import SEVERITY_OF
 from tests.unit.llm.offline.scenes import view
@@ -33,21 +40,30 @@ def test_false_information_names_what_is_true() -> None:
     assert "unworn items can be returned within 30 days" in advise(facts()).module_fixes[0].fix
 
 
-def test_the_line_with_the_wrong_figure_is_corrected_by_a_diff() -> None:
-    source = SourceExcerpt("agent.py", 10, 'A = 1\nRETURNS = "within 45 days"\nB = 2\n')
+def test_the_line_with_the_wrong_figure_is_corrected() -> None:
+    source = SourceExcerpt("agent.py", 10, 'A = 145\nRETURNS = "within 45 days"\nB = 2')
     advice = advise(facts("false information", source))
-    (diff,) = advice.diffs
-    assert advice.best_diff == 0
-    assert diff.file == "agent.py"
-    assert "@@ -10,3 +10,3 @@" in diff.diff
-    assert '-RETURNS = "within 45 days"\n+RETURNS = "within 30 days"' in diff.diff
-    assert "It stands in agent.py." in advice.module_fixes[0].fix
+    (change,) = advice.changes
+    assert advice.best_change == 0
+    assert (change.file, change.module) == ("agent.py", advice.module_fixes[0].module)
+    assert change.replacements == (Replacement(11, 'RETURNS = "within 45 days"', 'RETURNS = "within 30 days"'),)
+    assert "It stands in agent.py, line 11." in advice.module_fixes[0].fix
 
 
-@pytest.mark.parametrize("text", ["nothing", "45 days\n45 days\n", "45 days, 45 days"])
-def test_no_diff_where_the_place_is_not_certain(text: str) -> None:
+@pytest.mark.parametrize("text", ["nothing", "45 days\n45 days", "45 days, 45 days", "145 days"])
+def test_no_change_where_the_place_is_not_certain(text: str) -> None:
     advice = advise(facts("false information", SourceExcerpt("agent.py", 1, text)))
-    assert (advice.diffs, advice.best_diff) == ((), None)
+    assert (advice.changes, advice.best_change) == ((), None)
+
+
+def test_two_excerpts_of_a_file_count_together() -> None:
+    excerpts = [SourceExcerpt("agent.py", line, "45 days") for line in (1, 100)]
+    assert advise(facts("false information", *excerpts)).changes == ()
+
+
+def test_a_refused_change_is_not_proposed_again() -> None:
+    repairs = answer_by_rules(RepairFacts(facts(), ()))
+    assert repairs == Repairs({})
 
 
 def test_no_evidence_at_all_is_no_error() -> None:
