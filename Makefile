@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python -m arksim_ci demo
 
 test: $(VENV)/.dev $(PEER)/.installed
-	@ARKSIM_PEER_PYTHON=$$(test -x $(PEER)/bin/arksim && echo $(CURDIR)/$(PEER)/bin/python) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	@ARKSIM_PEER_PYTHON=$$(test -x $(PEER)/bin/arksim && echo $(CURDIR)/$(PEER)/bin/python) $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
@@ -25,7 +25,7 @@ lock: $(VENV)/.dev
 	@$(BIN)/uv pip compile pyproject.toml $(UV_FLAGS) -o requirements/runtime.txt
 	@$(BIN)/uv pip compile pyproject.toml --all-extras $(UV_FLAGS) -o requirements/image.txt
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev $(UV_FLAGS) -o requirements/dev.txt
-	@$(BIN)/uv pip compile requirements/peer.in $(UV_FLAGS) -o requirements/peer.txt
+	@for name in build e2e peer; do $(BIN)/uv pip compile requirements/$$name.in $(UV_FLAGS) -o requirements/$$name.txt; done
 UV_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade
 
 clean:

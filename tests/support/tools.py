@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 ORACLES = ROOT / "tests" / "e2e" / "oracles"
 LINT_LOCK = ROOT / "requirements" / "lint.txt"
+ACT_LOCK = ROOT / "requirements" / "e2e.txt"
 
 
 def missing(reason: str) -> NoReturn:
@@ -44,13 +45,23 @@ def npm_tools() -> Path:
 
 def lint_tools() -> Path:
     """The `bin` folder of a venv with the checkers of requirements/lint.txt."""
+    return _venv("lint", LINT_LOCK)
+
+
+def act() -> Path:
+    """`act`, which runs workflow files without GitHub."""
+    return _venv("act", ACT_LOCK) / "act"
+
+
+def _venv(name: str, lock: Path) -> Path:
+    """The `bin` folder of a venv with what a lock names."""
 
     def install(folder: Path) -> list[str]:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
-        return [*pip, "--require-hashes", "-r", str(LINT_LOCK)]
+        return [*pip, "--require-hashes", "-r", str(lock)]
 
-    return installed("lint", [LINT_LOCK], install) / "bin"
+    return installed(name, [lock], install) / "bin"
 
 
 def installed(name: str, locks: list[Path], command: Callable[[Path], list[str]]) -> Path:
