@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from arksim_ci.agents.agent import AgentAnswer, AgentDidNotAnswer
+from arksim_ci.agents.tool_arguments import UNREADABLE, fits
 from arksim_ci.schema.simulation import ToolCall
 
 UNDERSTOOD: Final = (
@@ -18,10 +18,6 @@ UNDERSTOOD: Final = (
 
 _PLAIN_KEYS = ("content", "response", "answer", "message", "output", "text")
 _SHOWN_CHARACTERS = 300
-_UNREADABLE = "_raw"
-"""The key under which arguments are kept that are no JSON object."""
-_DEEPEST = 50
-"""How deep arguments may nest. Deeper ones are kept as text: writing them would fail."""
 
 
 def read_answer(body: object, hide: Callable[[str], str] = str) -> AgentAnswer:
@@ -81,10 +77,10 @@ def _openai_chat(choices: list[Any]) -> AgentAnswer | None:
 def _openai_message(message: Mapping[str, Any]) -> AgentAnswer:
     """A message of chat completions; Ollama's own API has the same."""
     text = _text_of(message.get("content")) or _text_of(message.get("refusal"))
-    calls = _tool_calls(message.get("tool_calls"))
+    calls = read_tool_calls(message.get("tool_calls"))
     legacy = message.get("function_call")
     if not calls and isinstance(legacy, Mapping):
-        calls = _tool_calls([legacy])
+        calls = read_tool_calls([legacy])
     return AgentAnswer(text, calls)
 
 
@@ -133,7 +129,7 @@ def _gemini(candidates: list[Any]) -> AgentAnswer | None:
 
 
 def _plain(body: Mapping[str, Any]) -> AgentAnswer | None:
-    calls = _tool_calls(body.get("tool_calls"))
+    calls = read_tool_calls(body.get("tool_calls"))
     for key in _PLAIN_KEYS:
         value = body.get(key)
         if isinstance(value, str):
@@ -158,16 +154,26 @@ def _text_of(content: object) -> str:
     return "".join(texts)
 
 
-def _tool_calls(calls: object) -> tuple[ToolCall, ...]:
-    """OpenAI's tool calls; also without the `function` in between."""
+def read_tool_calls(calls: object) -> tuple[ToolCall, ...]:
+    """Read a list of tool calls as OpenAI writes them; also without the `function` in between.
+
+    What is no call with a name is left out. A result that is no text stands as JSON text.
+    """
     found: list[ToolCall] = []
     for call in _objects(calls):
         inner = call.get("function") or call.get("custom")
         function = inner if isinstance(inner, Mapping) else call
         arguments = function.get("arguments", function.get("input"))
-        result = _text_of(call.get("result")) or None
+        result = _result_text(call.get("result"))
         found.extend(_tool_call(function.get("name"), arguments, str(call.get("id") or ""), result, call.get("error")))
     return tuple(found)
+
+
+def _result_text(result: object) -> str | None:
+    text = _text_of(result)
+    if text or result is None or result in ("", []):
+        return text or None
+    return json.dumps(result, ensure_ascii=False)
 
 
 def _tool_call(
@@ -187,20 +193,12 @@ def _arguments(arguments: object) -> dict[str, Any]:
         try:
             value = json.loads(arguments)
         except (ValueError, RecursionError):
-            return {_UNREADABLE: arguments}
+            return {UNREADABLE: arguments}
     if value is None:
         return {}
-    if isinstance(value, Mapping) and _is_storable(value, _DEEPEST):
+    if isinstance(value, Mapping) and fits(value):
         return dict(value)
-    return {_UNREADABLE: arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)}
-
-
-def _is_storable(value: object, levels: int) -> bool:
-    """Whether our files can hold a value: not too deep, and no number that JSON does not know."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return levels > 0 and all(_is_storable(item, levels - 1) for item in inner)
+    return {UNREADABLE: arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)}
 
 
 def _objects(items: object) -> list[Mapping[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from arksim_ci import __version__
 from arksim_ci.config.checks import gates
@@ -11,20 +10,15 @@ from arksim_ci.evaluation.build import Evaluated
 from arksim_ci.evaluation.metrics import expected_metrics
 from arksim_ci.gates.expectation import expected_conversations
 from arksim_ci.pipeline.preparation import Plan
+from arksim_ci.pipeline.stopping import Ending
 from arksim_ci.schema.evaluation import ErrorScenarioMapping, Evaluation, UniqueError
 from arksim_ci.schema.expectation import Expectation
 from arksim_ci.schema.simulation import Conversation, Simulation
-from arksim_ci.schema.verdict import Attempts, Judge, Run, RunStatus, Usage
+from arksim_ci.schema.verdict import Attempts, Judge, Run, Usage
+
+__all__ = ["EVALUATION_SCHEMA", "Ending", "count_attempts", "evaluation_file", "expectation"]
 
 EVALUATION_SCHEMA = "v1.1"
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended. `cause` is empty where it was completed."""
-
-    status: RunStatus
-    cause: str = ""
 
 
 def evaluation_file(

@@ -3,18 +3,70 @@
 from __future__ import annotations
 
 import json
+import logging
+import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from arksim_ci import output
-from arksim_ci.output import OutputFolder, write_whole
+from arksim_ci.output import OutputFolder, OutputRefused, write_whole
 from arksim_ci.redaction import redact_json
 from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.results import Results
 
+logger = logging.getLogger(__name__)
+
 Redact = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Which files were written, and in sentences what could not be."""
+
+    files: tuple[Path, ...]
+    trouble: tuple[str, ...]
+
+
+def write_all(
+    results: Results,
+    focus: Mapping[str, str],
+    context: CommentContext,
+    folder: OutputFolder,
+    redact: Redact,
+    *,
+    copy_to: Path | None,
+    html: bool,
+) -> Written:
+    """Write every file; what can't be written is said, and the rest is written all the same.
+
+    Args:
+        results: what the run came to.
+        focus: the focus files by name.
+        context: what the reports say of where things are.
+        folder: the output folder.
+        redact: replaces secrets.
+        copy_to: a second place for simulation.json.
+        html: whether to write the HTML report.
+    """
+    files: list[Path] = []
+    trouble: list[str] = []
+    steps: tuple[Callable[[], list[Path]], ...] = (
+        lambda: write_simulation(results, folder, copy_to, redact),
+        lambda: write_results(results, focus, folder, redact),
+        lambda: write_reports(results, context, folder, redact, html=html),
+    )
+    for step in steps:
+        try:
+            files += step()
+        except OutputRefused as error:
+            trouble.append(str(error))
+        except Exception as bug:  # a report that can't be made takes nothing else with it
+            logger.error("A file could not be made:\n%s", redact("".join(traceback.format_exception(bug))))
+            trouble.append(f"internal error: {redact(f'{type(bug).__name__}: {bug}')}")
+    return Written(tuple(files), tuple(trouble))
 
 
 def write_simulation(results: Results, folder: OutputFolder, copy_to: Path | None, redact: Redact) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What stands between a run and the outside: it can be shut, and no secret passes it."""
+"""What stands between a run and the outside: it can be shut, and no secret, and nothing that no file could hold, passes it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from arksim_ci.agents.agent import Agent, AgentAnswer, AgentConnection, AgentDidNotAnswer
+from arksim_ci.agents.tool_arguments import storable_arguments
 from arksim_ci.llm.client import LLM, Answer, Question, RunLimitReached
 from arksim_ci.redaction import redact_json
 from arksim_ci.schema.scenario import Scenario
@@ -16,15 +17,21 @@ T = TypeVar("T")
 
 
 class Gatekeeper:
-    """An LLM that can be told to take no more questions, so that a run ends soon and in order."""
+    """An LLM that can be told to take no more questions, so that a run ends soon and in order.
+
+    It shuts by itself when the run's budget refuses a question, whoever asked it: `limit_reached` then says why, and
+    `on_limit` is called.
+    """
 
     def __init__(self, inner: LLM) -> None:
         self._inner = inner
         self._closed = ""
+        self.limit_reached = ""
+        self.on_limit: Callable[[str], None] = lambda cause: None
 
     def shut(self, cause: str) -> None:
         """Refuse every question from now on; those under way go on."""
-        self._closed = cause
+        self._closed = self._closed or cause
 
     async def ask(self, question: Question[T]) -> Answer[T]:
         """Pass the question on.
@@ -34,7 +41,14 @@ class Gatekeeper:
         """
         if self._closed:
             raise RunLimitReached(self._closed)
-        return await self._inner.ask(question)
+        try:
+            return await self._inner.ask(question)
+        except RunLimitReached as limit:
+            if not self._closed:
+                self.limit_reached = str(limit)
+                self.shut(self.limit_reached)
+                self.on_limit(self.limit_reached)
+            raise
 
     async def preflight(self) -> list[str]:
         """As the LLM behind it."""
@@ -91,8 +105,11 @@ class _RedactedAgent:
             answer = await self._inner.answer(message, turn_id)
         except AgentDidNotAnswer as error:
             raise AgentDidNotAnswer(self._redact(str(error))) from None
-        calls = (ToolCall.model_validate(redact_json(call.model_dump(), self._redact)) for call in answer.tool_calls)
-        return AgentAnswer(self._redact(answer.content), tuple(calls))
+        return AgentAnswer(self._redact(answer.content), tuple(map(self._harmless, answer.tool_calls)))
+
+    def _harmless(self, call: ToolCall) -> ToolCall:
+        fields = {**call.model_dump(exclude={"arguments"}), "arguments": storable_arguments(call.arguments)}
+        return ToolCall.model_validate(redact_json(fields, self._redact))
 
     async def close(self) -> None:
         await self._inner.close()
