@@ -69,7 +69,8 @@ def span(lines: Sequence[str], name: str) -> tuple[int, int] | None:
     for index in range(first + 1, len(lines)):
         line = lines[index]
         if line.strip():
-            if _indentation(line) <= _indentation(lines[first]) and not _closes(line):
+            depth = _indentation(line) - _indentation(lines[first])
+            if depth < 0 or (depth == 0 and not _closes(line)):
                 break
             last = index
     return first + 1, last + 1
