@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from arksim_ci import __version__
+from arksim_ci.cli.start import CancelledAtStart
 from arksim_ci.config.errors import ConfigError
-from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR
+from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 
 _RUN_COMMANDS = {
     "simulate": "hold the conversations and write simulation.json",
@@ -36,6 +38,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         print_problems(error)
         return EXIT_CONFIG_ERROR
+    except CancelledAtStart:
+        print("arksim-ci: cancelled before the run began; nothing was written", file=sys.stderr)
+        return EXIT_INTERNAL_ERROR
+    except Exception as bug:
+        print_bug(bug)
+        return EXIT_INTERNAL_ERROR
 
 
 def print_problems(error: ConfigError) -> None:
@@ -45,6 +53,13 @@ def print_problems(error: ConfigError) -> None:
     for problem in error.problems:
         text = str(problem).replace("\r", " ").replace("\n", "\n    ")
         print(f"  {text}", file=sys.stderr)
+
+
+def print_bug(bug: Exception) -> None:
+    """Print where a bug of ours is. Its own text is left out: it may hold what nobody should read."""
+    print(f"arksim-ci: internal error: {type(bug).__name__}; please report it with these lines:", file=sys.stderr)
+    for frame in traceback.extract_tb(bug.__traceback__):
+        print(f"  {frame.filename}:{frame.lineno} in {frame.name}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +77,9 @@ def _parser() -> argparse.ArgumentParser:
         run = _command(commands, name, text, "arksim_ci.cli.run", "run_command", takes_overrides=True)
         run.add_argument("config", metavar="CONFIG", help="config.yaml")
         run.add_argument("--verbose", action="store_true", help="print the conversations as they go on")
+        run.add_argument(
+            "--fresh", action="store_true", help="start anew, also where a run of the same inputs was interrupted"
+        )
     validate = _command(
         commands,
         "validate",

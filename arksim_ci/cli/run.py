@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arksim_ci.cli.start import overrides_of, run_until_signal
+from arksim_ci.cli.start import overrides_of, run_until_signal, unless_stopped
 from arksim_ci.config.environment import process_environment
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.output import FOCUS
@@ -32,18 +32,34 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     Raises:
         ConfigError: with every problem.
     """
-    result = run_and_show(Path(options.config), overrides_of(arguments), options.command, verbose=options.verbose)
+    result = run_and_show(
+        Path(options.config),
+        overrides_of(arguments),
+        options.command,
+        resume=not options.fresh,
+        verbose=options.verbose,
+    )
     return result.exit_code
 
 
-def run_and_show(path: Path, overrides: Sequence[Overrides], command: Command, *, verbose: bool = False) -> RunResult:
+def run_and_show(
+    path: Path, overrides: Sequence[Overrides], command: Command, *, resume: bool = True, verbose: bool = False
+) -> RunResult:
     """Run, showing progress on standard error and the closing block on standard output.
 
+    Args:
+        path: config.yaml.
+        overrides: settings that beat the file.
+        command: what is run.
+        resume: whether an interrupted run of the same inputs is continued.
+        verbose: whether the conversations are printed.
+
     Raises:
+        CancelledAtStart: a signal came before the run had begun.
         ConfigError: with every problem. An old verdict.json is removed then, where the folder is known.
     """
     try:
-        result = run_until_signal(lambda stop: _run(path, overrides, command, stop, verbose=verbose))
+        result = run_until_signal(lambda stop: _run(path, overrides, command, stop, resume=resume, verbose=verbose))
     except ConfigError:
         forget_verdict(path, overrides, command)
         raise
@@ -59,17 +75,17 @@ def run_and_show(path: Path, overrides: Sequence[Overrides], command: Command, *
 
 
 async def _run(
-    path: Path, overrides: Sequence[Overrides], command: Command, stop: asyncio.Event, *, verbose: bool
+    path: Path, overrides: Sequence[Overrides], command: Command, stop: asyncio.Event, *, resume: bool, verbose: bool
 ) -> RunResult:
     relay = LLMRelay()
     async with Guest(relay, lambda line: print(line, file=sys.stderr)) as guest:
-        plan = await prepare(path, overrides, command, process_environment(), guest.host)
+        plan = await unless_stopped(prepare(path, overrides, command, process_environment(), guest.host), stop)
         from arksim_ci.pipeline.run import run  # noqa: PLC0415  (a configuration error does not pay for it)
 
         progress = _progress(plan.secrets, verbose=verbose)
         logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
         try:
-            return await run(plan, real_surroundings(progress, stop), guest.host(plan.config), relay)
+            return await run(plan, real_surroundings(progress, stop), guest.host(plan.config), relay, resume=resume)
         finally:
             progress.close()
 
