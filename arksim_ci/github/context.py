@@ -48,6 +48,11 @@ class GitHubContext:
         """The page of this run."""
         return self.url_of_run(self.run_id) if self.run_id else None
 
+    @property
+    def summary_url(self) -> str | None:
+        """Where the step summary of this attempt is shown."""
+        return f"{self.run_url}/attempts/{self.run_attempt}#summary" if self.run_url and self.run_attempt else None
+
     def url_of_run(self, run_id: int) -> str:
         """The page of a run of this repository."""
         return f"{self.server_url}/{self.repository}/actions/runs/{run_id}"

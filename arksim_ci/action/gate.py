@@ -1,0 +1,210 @@
+"""`simulate-evaluate` and `evaluate` inside of GitHub: check, start the agent, run, publish, decide the step's exit code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arksim_ci.action.guest import ActionGuest
+from arksim_ci.action.job import Job
+from arksim_ci.action.progress import WorkflowProgress
+from arksim_ci.action.publication import publication_of, report_context
+from arksim_ci.action.results import exit_code_of_step
+from arksim_ci.action.set_up import set_up
+from arksim_ci.action.settings import load, missing_secrets, overrides_of
+from arksim_ci.action.trust import SKIPPED_TITLE, MissingSecrets, who_is_withheld, with_trust_checked
+from arksim_ci.action.within_reach import within_reach
+from arksim_ci.config.environment import hide_our_environment, without_tokens
+from arksim_ci.config.errors import ConfigError, Problem
+from arksim_ci.config.load import Overrides, examine
+from arksim_ci.config.model import RunConfig
+from arksim_ci.config.variables import secrets
+from arksim_ci.gates.exit_codes import EXIT_INTERNAL_ERROR, EXIT_OK
+from arksim_ci.github.outputs import ending_outputs
+from arksim_ci.github.ownership import give_to_owner, missing_folders
+from arksim_ci.github.publish import Publisher, with_agent_log
+from arksim_ci.github.workflow import Annotation
+from arksim_ci.output import AGENT_LOG, FOCUS, JOURNAL, VERDICT, OutputFolder, OutputRefused
+from arksim_ci.pipeline.conclusion import Ending
+from arksim_ci.pipeline.preparation import Plan, prepare
+from arksim_ci.pipeline.relay import LLMRelay
+from arksim_ci.pipeline.run import RunResult, run
+from arksim_ci.pipeline.surroundings import Surroundings
+from arksim_ci.redaction import redactor
+from arksim_ci.reports.markdown import block
+from arksim_ci.schema.verdict import Command
+
+
+async def run_gate(job: Job) -> int:
+    """Run the gate.
+
+    Returns:
+        The exit code of the step.
+
+    Raises:
+        ConfigError: nothing was run.
+    """
+    inputs, context = job.inputs, job.context
+    hide_our_environment()
+    job.workflow.mask(inputs.api_key)
+    job.workflow.redact = redactor(job.secrets())
+    job.event = await with_trust_checked(job.event, job.client, context.repository, allowed=inputs.allow_untrusted_code)
+    overrides = overrides_of(inputs, context.workspace)
+    command: Command = "evaluate" if inputs.command == "evaluate" else "simulate-evaluate"
+    environment = without_tokens(job.world.environment)
+    if job.event.is_withheld and (names := missing_secrets(inputs, overrides, command, environment)):
+        return _without_secrets(job, MissingSecrets(names, who_is_withheld(job.event)))
+    try:
+        return await _Gate(job, command, overrides, environment).run()
+    except ConfigError:
+        _forget_verdict(job, command, overrides, environment)
+        raise
+
+
+def _without_secrets(job: Job, missing: MissingSecrets) -> int:
+    """End a run whose secrets GitHub withheld.
+
+    Raises:
+        ConfigError: that is not to be taken for a success.
+    """
+    if job.inputs.on_missing_secrets == "fail":
+        raise ConfigError(Problem(missing.sentence, "input on-missing-secrets"))
+    sentence = f"{missing.sentence}."
+    job.workflow.annotate(Annotation("notice", sentence, f"arksim: {SKIPPED_TITLE}"))
+    job.workflow.summary(f"## ⏭️ {SKIPPED_TITLE}\n\n{block(sentence)}")
+    job.workflow.outputs(ending_outputs(EXIT_OK, "skipped"))
+    return EXIT_OK
+
+
+def _forget_verdict(job: Job, command: Command, overrides: Sequence[Overrides], environment: Mapping[str, str]) -> None:
+    """Remove an earlier verdict, so that nobody takes it for that of the run that could not begin."""
+    with contextlib.suppress(ConfigError, OSError):
+        loaded, _ = examine(job.inputs.config, overrides, environment=environment, command=command)
+        folder = loaded.config.output_dir
+        if folder.is_relative_to(job.context.workspace) and not folder.is_symlink():
+            (folder / VERDICT).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class _Gate:
+    """One run of the gate."""
+
+    job: Job
+    command: Command
+    overrides: list[Overrides]
+    environment: dict[str, str]
+
+    async def run(self) -> int:
+        job, workspace = self.job, self.job.context.workspace
+        job.workflow.group("Checking the configuration")
+        config = load(job.inputs, self.overrides, self.command, self.environment, workspace).loaded.config
+        hidden = secrets(config, self.environment)
+        for secret in hidden:
+            job.workflow.mask(secret)
+        job.workflow.redact = redactor((*hidden, *job.secrets()))
+        folders = (config.output_dir, config.output_dir / FOCUS, config.output_file_path.parent, config.cache_dir)
+        made = missing_folders([folder for folder in folders if folder], workspace)
+        try:
+            _claim(OutputFolder(config.output_dir))
+            result = await self._run(config)
+            if result is None:
+                return EXIT_INTERNAL_ERROR
+        finally:
+            cached = config.cache_dir.rglob("*") if config.cache_dir and config.cache_dir in made else ()
+            give_to_owner((*made, *cached), workspace)
+        has_log = bool(job.inputs.setup_command or job.inputs.agent_command)
+        files = with_agent_log(result.folder, result.files) if has_log else result.files
+        give_to_owner((*files, result.folder / JOURNAL), workspace)
+        return await self._publish(config, result, files)
+
+    async def _run(self, config: RunConfig) -> RunResult | None:
+        """Run between set-up and clean-up; None where the set-up failed so early that there is nothing to report on."""
+        job, relay = self.job, LLMRelay()
+        guest = ActionGuest(relay, self.environment, job.world.user_venv, job.workflow.log)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(guest.close)
+            ended = await set_up(job, config, self.command, self.environment, stack)
+            plan = await self._plan(guest, ended)
+            if plan is None:
+                self._not_begun(ended)
+                return None
+            if ended is None:
+                plan, ended = await within_reach(job, plan)
+            return await run(
+                plan,
+                self._surroundings(),
+                guest.host(config),
+                relay,
+                ended=ended,
+                context=report_context(job, config),
+            )
+
+    async def _plan(self, guest: ActionGuest, ended: Ending | None) -> Plan | None:
+        """Check the rest, the user's Python included; None where that can't be, because the set-up failed.
+
+        Raises:
+            ConfigError: with every problem.
+        """
+        given = self.job.inputs
+        try:
+            plan = await prepare(
+                given.config, self.overrides, self.command, self.environment, guest.host, api_key=given.api_key
+            )
+        except ConfigError:
+            if ended is None:
+                raise
+            return None
+        return replace(plan, secrets=tuple(dict.fromkeys((*plan.secrets, *self.job.secrets()))))
+
+    def _not_begun(self, ended: Ending | None) -> None:
+        cause = self.job.workflow.redact(ended.cause if ended else "")
+        self.job.workflow.summary(f"## ⚠️ Not run: the set-up failed\n\n{block(cause)}")
+        self.job.workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
+
+    def _surroundings(self) -> Surroundings:
+        world = self.job.world
+        return Surroundings(
+            environment=self.environment,
+            progress=WorkflowProgress(self.job.workflow, world.monotonic),
+            now=world.now,
+            monotonic=world.monotonic,
+            sleep=world.sleep,
+            new_id=world.new_id,
+            commit=self.job.commit or None,
+            stop=world.stop,
+        )
+
+    async def _publish(self, config: RunConfig, result: RunResult, files: tuple[Path, ...]) -> int:
+        job = self.job
+        for sentence in result.trouble:
+            job.workflow.annotate(Annotation("error", sentence, "arksim: a result could not be written"))
+        publisher = Publisher(
+            job.workflow, job.event, job.context.repository, job.client, job.uploader(), result.redact
+        )
+        await publisher.publish(publication_of(job, config, result, files), job.world.stop)
+        code = exit_code_of_step(result.results.verdict, result.exit_code, fail_on_gate=job.inputs.fail_on_gate)
+        if code != result.exit_code:
+            job.workflow.log(
+                f"The gate's exit code is {result.exit_code}; with fail-on-gate: false the step ends with {code}"
+            )
+        return code
+
+
+def _claim(folder: OutputFolder) -> None:
+    """See that results can be written; what lies there from a pull request is never taken for ours.
+
+    Raises:
+        ConfigError: they can't.
+    """
+    try:
+        folder.check()
+        (folder.path / AGENT_LOG).unlink(missing_ok=True)
+    except OutputRefused as error:
+        raise ConfigError(Problem(str(error), key="output_dir")) from error
+    except OSError as error:
+        raise ConfigError(
+            Problem(f"{AGENT_LOG} of an earlier run can't be deleted ({error.strerror})", key="output_dir")
+        ) from error

@@ -1,0 +1,69 @@
+"""What the action makes of a run's results before they are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from arksim_ci.config.errors import ConfigError
+from arksim_ci.config.files import MAX_DATA_BYTES, read_text
+from arksim_ci.config.json_text import scan
+from arksim_ci.gates.exit_codes import EXIT_EVAL_FAILED, EXIT_INTERNAL_ERROR, EXIT_OK
+from arksim_ci.redaction import redact_json
+from arksim_ci.reports.results import Results
+from arksim_ci.schema.verdict import Verdict
+
+M = TypeVar("M", bound=BaseModel)
+
+_INCOMPLETE = {"RUN_NOT_COMPLETED", "INCOMPLETE_COVERAGE", "METRIC_NOT_EVALUATED"}
+
+
+def exit_code_of_step(verdict: Verdict, exit_code: int, *, fail_on_gate: bool) -> int:
+    """What the step ends with: `fail-on-gate: false` turns a failed gate into success, where the run was complete."""
+    if exit_code != EXIT_EVAL_FAILED or fail_on_gate:
+        return exit_code
+    incomplete = (
+        verdict.status != "COMPLETED"
+        or any(failure.type in _INCOMPLETE for failure in verdict.failures)
+        or any(check.passed is None for check in verdict.checks)
+    )
+    return EXIT_INTERNAL_ERROR if incomplete else EXIT_OK
+
+
+def redacted(results: Results, redact: Callable[[str], str]) -> Results:
+    """The results with every secret replaced before any text is made of them: escapes could hide one from a later search."""
+
+    def clean(model: M | None) -> M | None:
+        return None if model is None else type(model).model_validate(redact_json(model.model_dump(), redact))
+
+    verdict, simulation = clean(results.verdict), clean(results.simulation)
+    if verdict is None or simulation is None:
+        return results
+    return Results(
+        verdict=verdict,
+        simulation=simulation,
+        evaluation=clean(results.evaluation),
+        scenarios=clean(results.scenarios),
+        recommendations=clean(results.recommendations),
+    )
+
+
+def scenario_lines(path: Path | None) -> Mapping[str, int]:
+    """Scenario id → the line of the scenario file at which it stands; empty where the file can't be read."""
+    if path is None:
+        return {}
+    try:
+        text = read_text(path, MAX_DATA_BYTES)
+        listed = json.loads(text).get("scenarios", [])
+        lines, _ = scan(text)
+    except (ConfigError, ValueError, AttributeError, RecursionError):
+        return {}
+    return {
+        str(item.get("scenario_id")): lines[("scenarios", index, "scenario_id")]
+        for index, item in enumerate(listed)
+        if isinstance(item, dict) and ("scenarios", index, "scenario_id") in lines
+    }
