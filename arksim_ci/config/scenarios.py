@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.files import MAX_DATA_BYTES, read_json
 from arksim_ci.config.validation import Mistake, mistakes
 from arksim_ci.schema.scenario import Scenarios
-from arksim_ci.schema.simulation import Simulation
+from arksim_ci.schema.simulation import Conversation, Simulation
 
 MAX_ID_CHARACTERS = 1_000
 
@@ -49,7 +49,8 @@ def load_simulation(path: Path) -> Simulation:
     """Read a simulation file. Fields that are not known are ignored.
 
     Raises:
-        ConfigError: with every problem: wrong or missing fields, no conversation, an id that two conversations share.
+        ConfigError: with every problem: wrong or missing fields, no conversation, an id that two conversations share, turns that
+            are out of order or answered twice.
     """
     document = read_json(path, MAX_DATA_BYTES)
     if not isinstance(document.value, dict):
@@ -65,17 +66,32 @@ def load_simulation(path: Path) -> Simulation:
         raise ConfigError(
             document.problem("holds no conversation, so there is nothing to evaluate", ("conversations",))
         )
-    repeated = _repeated(conversation.conversation_id for conversation in simulation.conversations)
-    if repeated:
+    wrong: list[tuple[KeyPath, str]] = [
+        (("conversations", index, "conversation_id"), message)
+        for index, message in _repeated(conversation.conversation_id for conversation in simulation.conversations)
+    ]
+    for index, conversation in enumerate(simulation.conversations):
+        for position, message in _turn_mistakes(conversation):
+            wrong.append((("conversations", index, "conversation_history", position, "turn_id"), message))
+    if wrong:
         raise ConfigError(
-            *(
-                _problem(
-                    document, "conversations", "conversation_id", ("conversations", index, "conversation_id"), message
-                )
-                for index, message in repeated
-            )
+            *(_problem(document, "conversations", "conversation_id", path, message) for path, message in wrong)
         )
     return simulation
+
+
+def _turn_mistakes(conversation: Conversation) -> Iterator[tuple[int, str]]:
+    """Messages by position whose turn is before that of the message before, or has an answer already."""
+    before, answered = 0, -1
+    for position, message in enumerate(conversation.conversation_history):
+        turn = message.turn_id
+        if turn < before:
+            yield position, f"turn {turn} comes after turn {before}; turns count upwards"
+        elif message.role == "assistant" and turn == answered:
+            yield position, f"turn {turn} has two answers; a turn is a user message and the answer to it"
+        before = max(before, turn)
+        if message.role == "assistant":
+            answered = max(answered, turn)
 
 
 def match_scenarios(simulation: Simulation, scenarios: Scenarios, simulation_file: Path) -> list[str]:

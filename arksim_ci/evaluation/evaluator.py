@@ -173,7 +173,8 @@ class Evaluator:
             yield metrics, ask
         else:
             yield from (((metric,), ask) for metric in metrics)
-        yield from self._custom_jobs("turn", lambda: score_input(scenario, history, turn))
+        place = f"{scenario.scenario_id}/{repetition}/{agent.turn_id}"
+        yield from self._custom_jobs("turn", lambda: score_input(scenario, history, turn), place)
 
     def _conversation_jobs(self, scenario: Scenario, history: tuple[Message, ...], repetition: int) -> Iterator[_Plan]:
         """What to ask of a whole conversation."""
@@ -181,15 +182,17 @@ class Evaluator:
         if GOAL_COMPLETION in self._builtin:
             facts = GoalFacts(scenario, heard, case=str(repetition))
             yield (GOAL_COMPLETION,), lambda _: judge_goal(self._llm, facts)
-        yield from self._custom_jobs("conversation", lambda: score_input(scenario, heard, ()))
+        place = f"{scenario.scenario_id}/{repetition}"
+        yield from self._custom_jobs("conversation", lambda: score_input(scenario, heard, ()), place)
 
-    def _custom_jobs(self, scope: str, make_input: Callable[[], dict[str, object]]) -> Iterator[_Plan]:
+    def _custom_jobs(self, scope: str, make_input: Callable[[], dict[str, object]], place: str) -> Iterator[_Plan]:
         host = self._host
         if host is None:
             return
         for metric in self._custom:
             if metric.scope == scope:
-                yield (metric.name,), functools.partial(_ask_custom, host, metric, make_input)
+                case = f"{metric.name}/{place}"
+                yield (metric.name,), functools.partial(_ask_custom, host, metric, make_input, case)
 
     def _schedule(self, conversation_id: str, turn_id: int | None, plans: Iterator[_Plan]) -> None:
         """Start what is not measured yet. A turn, and a whole conversation, is scheduled once."""
@@ -252,6 +255,6 @@ class Evaluator:
 
 
 async def _ask_custom(
-    host: MetricHost, metric: CustomMetric, make_input: Callable[[], dict[str, object]], _: tuple[str, ...]
+    host: MetricHost, metric: CustomMetric, make_input: Callable[[], dict[str, object]], case: str, _: tuple[str, ...]
 ) -> Outcome:
-    return await run_custom(host, metric, make_input())
+    return await run_custom(host, metric, make_input(), case)

@@ -29,8 +29,10 @@ class Outcome:
 class MetricHost(Protocol):
     """Whoever runs custom metrics: the worker process with the user's Python."""
 
-    async def score(self, metric_name: str, score_input: dict[str, object]) -> QuantResult | QualResult:
+    async def score(self, metric_name: str, score_input: dict[str, object], case: str = "") -> QuantResult | QualResult:
         """Run one metric on ArkSim's `ScoreInput`, given as plain data.
+
+        `case` tells apart who asks the metric's own LLM questions: repetitions may ask the very same thing.
 
         Raises:
             UserCodeFailed: the metric raised, hung, exited or returned no result.
@@ -66,13 +68,15 @@ async def judge_goal(llm: LLM, facts: GoalFacts) -> Outcome:
     return Outcome((Measured(metric=GOAL_COMPLETION, value=score.value, reason=score.reason),))
 
 
-async def run_custom(host: MetricHost, metric: CustomMetric, score_input: dict[str, object]) -> Outcome:
+async def run_custom(host: MetricHost, metric: CustomMetric, score_input: dict[str, object], case: str) -> Outcome:
     """Run one custom metric. A result of the wrong kind or outside the metric's range is not taken.
+
+    `case` tells apart repetitions of the same turn or conversation, for the metric's own LLM questions.
 
     Raises:
         UserCodeFailed: the metric gave no result.
     """
-    result = await host.score(metric.name, score_input)
+    result = await host.score(metric.name, score_input, case)
     problem = _problem(metric, result)
     if problem:
         return Outcome((), {metric.name: problem})

@@ -31,7 +31,7 @@ def build_llm(
     if settings.provider == "offline":
         from arksim_ci.llm.offline import OfflineLLM  # noqa: PLC0415
 
-        return OfflineLLM()
+        return OfflineLLM(admit=limits.admit)
     from arksim_ci.llm.cache import AnswerCache  # noqa: PLC0415
     from arksim_ci.llm.openai import OpenAIClient  # noqa: PLC0415
 

@@ -91,6 +91,15 @@ class Limits:
         """What was used so far, by role."""
         return self._ledger.usage()
 
+    def admit(self, role: Role) -> None:
+        """Count a question that no server is asked, and hold it to the budget.
+
+        Raises:
+            RunLimitReached: the budget is used up.
+        """
+        self._ledger.check()
+        self._ledger.sent(role, again=False)
+
     async def call(self, role: Role, send: Callable[[], Awaitable[B]], *, again: bool = False) -> B:
         """Send a request when it may be sent, and again where that makes sense.
 

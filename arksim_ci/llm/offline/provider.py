@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, TypeVar, cast
 
 from arksim_ci.llm.client import Answer, LLMUnavailable, Question, Role
@@ -26,7 +27,14 @@ OFFLINE_MODEL: Final = "offline-rules-1"
 class OfflineLLM:
     """An `LLM` whose answers are rules over the question's facts. Deterministic, free, and no judgement."""
 
-    def __init__(self) -> None:
+    def __init__(self, admit: Callable[[Role], None] = lambda role: None) -> None:
+        """Prepare.
+
+        Args:
+            admit: counts a question before it is answered, and raises `RunLimitReached` where `max_llm_calls` forbids it: the limit
+                holds here as with any provider. A cost limit is never reached: rules are free.
+        """
+        self._admit = admit
         self._calls: dict[Role, int] = {"simulated_user": 0, "judge": 0, "analysis": 0}
 
     async def ask(self, question: Question[T]) -> Answer[T]:
@@ -34,7 +42,9 @@ class OfflineLLM:
 
         Raises:
             LLMUnavailable: the question is none of ours (a custom metric's own), so there are no rules for it.
+            RunLimitReached: `max_llm_calls` questions were answered.
         """
+        self._admit(question.role)
         value = answer_by_rules(question.facts)
         self._calls[question.role] += 1
         return Answer(value=cast(T, value), model=OFFLINE_MODEL)

@@ -141,6 +141,34 @@ def test_a_simulation_file_that_is_refused(tmp_path: Path) -> None:
     assert 'conversations[1] "same" conversation_id: this id stands twice, first at index 0' in found[0]
 
 
+def message(turn_id: int, role: str) -> dict[str, Any]:
+    return {"turn_id": turn_id, "message_id": f"{turn_id}{role}", "role": role, "content": "text"}
+
+
+def test_turns_of_a_simulation_count_upwards_and_are_answered_once(tmp_path: Path) -> None:
+    user, agent = "simulated_user", "assistant"
+    backwards = [message(1, user), message(1, agent), message(0, user), message(0, agent), message(2, user)]
+    found = simulation_errors(tmp_path, simulation("refund", conversation_history=backwards))
+    assert len(found) == 2
+    assert "conversation_history[2].turn_id: turn 0 comes after turn 1; turns count upwards" in found[0]
+    twice = [message(0, user), message(0, agent), message(0, agent)]
+    found = simulation_errors(tmp_path, simulation("refund", conversation_history=twice))
+    assert len(found) == 1
+    assert "conversation_history[2].turn_id: turn 0 has two answers" in found[0]
+
+
+def test_a_simulation_may_start_with_the_agent_and_end_with_the_user(tmp_path: Path) -> None:
+    history = [
+        message(0, "assistant"),
+        message(0, "simulated_user"),
+        message(1, "assistant"),
+        message(3, "simulated_user"),
+    ]
+    path = tmp_path / "simulation.json"
+    path.write_text(json.dumps(simulation("refund", conversation_history=history)), encoding="utf-8")
+    assert len(load_simulation(path).conversations[0].turns()) == 2
+
+
 def test_a_simulation_is_held_to_its_scenarios(tmp_path: Path) -> None:
     scenarios = load_scenarios(scenario_file(tmp_path, scenario(), scenario(scenario_id="other")))
     path = tmp_path / "simulation.json"

@@ -62,8 +62,10 @@ class Host:
     def __init__(self, *results: QuantResult | QualResult | Exception) -> None:
         self.results = list(results)
         self.inputs: list[tuple[str, dict[str, Any]]] = []
+        self.cases: list[str] = []
 
-    async def score(self, metric_name: str, score_input: dict[str, object]) -> QuantResult | QualResult:
+    async def score(self, metric_name: str, score_input: dict[str, object], case: str = "") -> QuantResult | QualResult:
+        self.cases.append(case)
         self.inputs.append((metric_name, score_input))
         result = self.results.pop(0) if len(self.results) > 1 else self.results[0]
         if isinstance(result, Exception):
@@ -394,6 +396,16 @@ class TestCustomMetrics:
         measured = made.measurements.get("c1", 1, "clarity")
         assert measured is not None
         assert (measured.value, measured.metadata) == (2, {"k": [1]})
+
+    async def test_the_questions_of_a_metric_are_told_apart_by_repetition_and_turn(self) -> None:
+        host = Host(QuantResult(name="other", value=2))
+        held = conversation(user(0, "a"), agent(0, "b"), user(1, "a"), agent(1, "b"))
+        made = evaluator(ScriptedJudge(), custom_metrics=[custom(), custom("whole", scope="conversation")], host=host)
+        made.conversation_ended(held, scenario(), 0)
+        made.conversation_ended(held.model_copy(update={"conversation_id": "c2"}), scenario(), 1)
+        await made.settle()
+
+        assert len(set(host.cases)) == len(host.cases) == 6
 
     async def test_a_conversation_metric_sees_the_whole_conversation_once(self) -> None:
         host = Host(QualResult(name="needs", value="partial"))

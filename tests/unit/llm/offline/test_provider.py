@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
-from arksim_ci.llm.client import LLM, LLMUnavailable, Question, Reading, Role
+from arksim_ci.config.providers import ProviderSettings
+from arksim_ci.llm.client import LLM, LLMUnavailable, Question, Reading, Role, RunLimitReached
+from arksim_ci.llm.factory import build_llm
+from arksim_ci.llm.limits import Limits
 from arksim_ci.llm.offline import OFFLINE_MODEL, OfflineLLM
 from arksim_ci.llm.questions.goal import GoalFacts
 from arksim_ci.llm.questions.recommendation import Advice, RecommendationFacts
@@ -34,6 +37,20 @@ async def test_each_kind_of_question_gets_its_kind_of_answer(facts: object, kind
     answer = await OfflineLLM().ask(question(facts))
     assert isinstance(answer.value, kind)
     assert answer.model == OFFLINE_MODEL
+
+
+async def test_the_limit_of_calls_holds_for_rules_too() -> None:
+    llm = build_llm(
+        ProviderSettings("offline", "rules", None, None, None),
+        Limits(4, model="rules", max_llm_calls=2),
+        timeout_seconds=1,
+    )
+    asked = question(turn("Hello there", "Hello"))
+    await llm.ask(asked)
+    await llm.ask(asked)
+    with pytest.raises(RunLimitReached, match="max_llm_calls reached: 2"):
+        await llm.ask(asked)
+    assert llm.usage().judge.calls == 2
 
 
 async def test_a_custom_metrics_own_question_has_no_rules() -> None:
