@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -45,14 +46,23 @@ def connect(
         from arksim_ci.agents.custom import CustomConnection  # noqa: PLC0415
 
         return CustomConnection(config, host)
-    if config.agent_type != "chat_completions":
-        raise _error("agent_type", f"agents of type {config.agent_type} are not supported by this version yet")
     _check(config.api_config, endpoint)
     from arksim_ci.agents.chat_completions import ChatCompletionsConnection  # noqa: PLC0415
     from arksim_ci.agents.transport import AgentHttp  # noqa: PLC0415
 
     http = AgentHttp(endpoint, headers, timeout_seconds, sleep=sleep, now=now)
+    if config.agent_type == "a2a":
+        from arksim_ci.agents.a2a import A2AConnection  # noqa: PLC0415
+
+        _need("a2a", "agent_type", "agents of type a2a need the package a2a-sdk: pip install 'arksim-action[a2a]'")
+        return A2AConnection(http, endpoint, timeout_seconds, sleep=sleep)
     return ChatCompletionsConnection(http, config.api_config.body if config.api_config else None)
+
+
+def _need(module: str, key: str, message: str) -> None:
+    """See that a package of an extra is installed, without loading it."""
+    if importlib.util.find_spec(module) is None:
+        raise _error(key, message)
 
 
 def _check(api: ApiConfig | None, endpoint: str) -> None:

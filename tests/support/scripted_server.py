@@ -113,6 +113,8 @@ class ScriptedServer:
         self.requests: dict[str, list[Request]] = {"llm": [], "agent": [], "models": []}
         self.in_flight = {"llm": 0, "agent": 0, "models": 0}
         self.most_in_flight = {"llm": 0, "agent": 0, "models": 0}
+        self.cards: dict[str, Any] = {}
+        """A2A agent cards, by the path that they stand below; `/` for the server's own."""
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -143,6 +145,7 @@ class ScriptedServer:
         app.router.add_post("/openai/deployments/{name}/chat/completions", self._llm)
         app.router.add_get("/v1/models/{model:.+}", self._models)
         app.router.add_post("/agent", self._agent)
+        app.router.add_get("/.well-known/agent-card.json", self._card)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
         site = web.TCPSite(runner, self.host, 0)
@@ -161,6 +164,9 @@ class ScriptedServer:
 
     async def _agent(self, raw: web.Request) -> web.StreamResponse:
         return await self._handle(raw, "agent")
+
+    async def _card(self, raw: web.Request) -> web.StreamResponse:
+        return web.json_response(self.cards["/"]) if "/" in self.cards else web.Response(status=404)
 
     async def _handle(self, raw: web.Request, role: str) -> web.StreamResponse:
         self.in_flight[role] += 1

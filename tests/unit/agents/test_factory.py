@@ -47,7 +47,8 @@ def test_a_body_that_cannot_be_sent_is_a_config_error(body: dict[str, Any], said
         connect(_agent(body=body), endpoint="http://localhost/", headers={}, timeout_seconds=1, host=HOST)
 
 
-def test_an_agent_type_that_is_not_there_is_a_config_error() -> None:
+def test_an_a2a_agent_without_the_sdk_is_a_config_error(monkeypatch: pytest.MonkeyPatch) -> None:
     config = AgentConfig(agent_type="a2a", agent_name="a", api_config=ApiConfig(endpoint="http://localhost/"))
-    with pytest.raises(ConfigError, match=r"agent_config\.agent_type: agents of type a2a"):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"agent_config\.agent_type: .*pip install 'arksim-action\[a2a\]'"):
         connect(config, endpoint="http://localhost/", headers={}, timeout_seconds=1, host=HOST)
