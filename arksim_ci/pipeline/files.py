@@ -8,18 +8,20 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from arksim_ci import output
 from arksim_ci.output import OutputFolder, OutputRefused, write_whole
 from arksim_ci.redaction import redact_json
-from arksim_ci.reports.context import CommentContext
+from arksim_ci.reports.context import file_context
 from arksim_ci.reports.results import Results
 
 logger = logging.getLogger(__name__)
 
 Redact = Callable[[str], str]
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,6 @@ class Written:
 def write_all(
     results: Results,
     focus: Mapping[str, str],
-    context: CommentContext,
     folder: OutputFolder,
     redact: Redact,
     *,
@@ -45,7 +46,6 @@ def write_all(
     Args:
         results: what the run came to.
         focus: the focus files by name.
-        context: what the reports say of where things are.
         folder: the output folder.
         redact: replaces secrets.
         copy_to: a second place for simulation.json.
@@ -56,7 +56,7 @@ def write_all(
     steps: tuple[Callable[[], list[Path]], ...] = (
         lambda: write_simulation(results, folder, copy_to, redact),
         lambda: write_results(results, focus, folder, redact),
-        lambda: write_reports(results, context, folder, redact, html=html),
+        lambda: write_reports(as_written(results, redact), folder, redact, html=html),
     )
     for step in steps:
         try:
@@ -83,13 +83,33 @@ def write_results(results: Results, focus: Mapping[str, str], folder: OutputFold
     return [folder.write(name, text) for name, text in _texts(results, focus, redact)]
 
 
-def write_reports(
-    results: Results, context: CommentContext, folder: OutputFolder, redact: Redact, *, html: bool
-) -> list[Path]:
-    """Render and write every report."""
+def write_reports(results: Results, folder: OutputFolder, redact: Redact = str, *, html: bool) -> list[Path]:
+    """Render and write every report. Results that were read from their JSON files give the same bytes again."""
     from arksim_ci.reports.write import render_all  # noqa: PLC0415  (templates and Markdown are needed only now)
 
-    return [folder.write(name, redact(text)) for name, text in render_all(results, context, html=html).items()]
+    rendered = render_all(results, file_context(results.verdict), html=html)
+    return [folder.write(name, redact(text)) for name, text in rendered.items()]
+
+
+def as_written(results: Results, redact: Redact) -> Results:
+    """The results as their JSON files have them: secrets replaced before any text is made of them, and nothing that is in no file.
+
+    Where a secret is a word of the format itself, the files can't be read again; the results stay as they are then.
+    """
+
+    def read(model: M) -> M:
+        text = as_json(model, redact).encode("utf-8", "replace")
+        return type(model).model_validate(json.loads(text))
+
+    try:
+        return Results(
+            verdict=read(results.verdict),
+            simulation=read(results.simulation),
+            evaluation=read(results.evaluation) if results.evaluation else None,
+            recommendations=read(results.recommendations) if results.recommendations else None,
+        )
+    except ValidationError:
+        return results
 
 
 def _texts(results: Results, focus: Mapping[str, str], redact: Redact) -> Iterator[tuple[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from arksim_ci import __version__
+from arksim_ci.config.document import shown
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.evaluation.build import Evaluated, build_evaluation
 from arksim_ci.evaluation.evaluator import Evaluator
@@ -30,7 +31,7 @@ from arksim_ci.pipeline.relay import LLMRelay
 from arksim_ci.pipeline.stopping import Ending, Watch
 from arksim_ci.pipeline.surroundings import Surroundings
 from arksim_ci.redaction import redactor
-from arksim_ci.reports.context import CommentContext
+from arksim_ci.reports.context import CommentContext, places_of
 from arksim_ci.reports.results import Results
 from arksim_ci.schema.expectation import Expectation
 from arksim_ci.schema.judgement import Judgement
@@ -85,12 +86,12 @@ async def run(
             where nobody else can have put it there.
         ended: how the run ended before it began, for example because the agent did not start; nothing is asked then, and the
             files say so.
-        context: what the reports say of where things are; without it, they name the configuration file only.
+        context: what the reports say of where things are; without it, they name the configuration and the scenario file only.
 
     Raises:
         ConfigError: the provider refuses the key or the model, or the output folder can't be used; nothing was written.
     """
-    context = context or CommentContext(config_path=str(plan.inputs.loaded.path))
+    context = context or _local_context(plan)
     return await _Run(plan, around, host, relay, context).go(ended, resume=resume)
 
 
@@ -326,6 +327,7 @@ class _Run:
                 started_at=self.started_at,
                 duration_seconds=round(self.around.monotonic() - self.started, 1),
                 version=__version__,
+                places=places_of(self.context),
             ),
             judge=Judge(
                 provider=plan.provider.provider,
@@ -342,7 +344,6 @@ class _Run:
         written = write_all(
             results,
             focus,
-            self.context,
             self.folder,
             self.redact,
             copy_to=None if self.plan.simulation else config.output_file_path,
@@ -357,6 +358,13 @@ class _Run:
     def _warn(self, sentence: str) -> None:
         self.warnings.append(self.redact(sentence))
         self.around.progress.note(self.redact(sentence))
+
+
+def _local_context(plan: Plan) -> CommentContext:
+    """What the reports of a run from a terminal say of where things are."""
+    scenarios = plan.config.scenario_file_path
+    context = CommentContext(config_path=shown(plan.inputs.loaded.path))
+    return replace(context, scenario_path=shown(scenarios)) if scenarios else context
 
 
 async def _closed(closing: Awaitable[None]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arksim_ci.schema.verdict import Places, Verdict
+
 ACTION = "org/arksim-action@v1"
 DOCUMENTATION = "https://github.com/org/arksim-action#readme"
 
@@ -40,3 +42,22 @@ class CommentContext:
     evaluation_artifact_url: str | None = None
     focus_artifact_url: str | None = None
     documentation_url: str | None = DOCUMENTATION
+
+
+def places_of(context: CommentContext) -> Places:
+    """What verdict.json keeps of a context, so that reports can be rendered again from the files alone."""
+    return Places(
+        config_path=context.config_path,
+        scenario_path=context.scenario_path,
+        artifact_name=context.artifact_name,
+        run_id=context.run_id,
+        run_url=context.run_url,
+        summary_url=context.summary_url,
+        commit_url=context.commit_url,
+    )
+
+
+def file_context(verdict: Verdict) -> CommentContext:
+    """What the report files of a run say of where things are: what verdict.json kept, and nothing else."""
+    places = verdict.run.places
+    return CommentContext(**places.model_dump()) if places else CommentContext()

@@ -132,8 +132,22 @@ Failure = Annotated[
 ]
 
 
+class Places(BaseModel):
+    """Where the run's things are, as its reports say it. Paths are relative to the repository or the working directory."""
+
+    model_config = _OPEN
+
+    config_path: str
+    scenario_path: str
+    artifact_name: str
+    run_id: str | None = None
+    run_url: str | None = None
+    summary_url: str | None = None
+    commit_url: str | None = None
+
+
 class Run(BaseModel):
-    """What was run."""
+    """What was run. `places` is None in a verdict that was decided without a run of ours."""
 
     model_config = _OPEN
 
@@ -143,6 +157,7 @@ class Run(BaseModel):
     started_at: str
     duration_seconds: float
     version: str
+    places: Places | None = None
 
 
 class Coverage(BaseModel):
