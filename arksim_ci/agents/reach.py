@@ -74,12 +74,10 @@ async def reach(
                 f"machine's address {gateway}:{port}, which is used instead"
             )
             return Reached(with_host(url, gateway), note)
-    tried = f"{host}:{port}" + (f" and {gateway}:{port}" if gateway else "")
+    tried = f"{host}:{port}" + (f" or {gateway}:{port}" if gateway else "")
     raise OutOfReach(
-        f"{what} is out of reach: {tried} refuse connections. The action runs in a container, where {host} is the container "
-        f"itself. Three ways out: let {what} listen on 0.0.0.0 instead of 127.0.0.1, so that the container reaches it through "
-        f"the gateway; or run it under `services:` of the job and put its name into {key}; or let the action start it with the "
-        "input agent-command"
+        f"{what} is out of reach: nothing accepts connections at {tried}. {host} is the action's own container: let {what} "
+        f"listen on 0.0.0.0, or run it under `services:` and name it in {key}, or start it with agent-command"
     )
 
 
