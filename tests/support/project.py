@@ -162,10 +162,19 @@ def judgement(request: Request, **values: object) -> dict[str, Any]:
     if request.question == "judge_goal":
         return {"reason": "They know it.", "score": values.get("goal_completion", 1)}
     given: dict[str, Any] = {}
-    for metric in request.body["response_format"]["json_schema"]["schema"]["properties"]:
+    for metric in _schema(request)["properties"]:
         key, good = ("label", "no failure") if metric.endswith("failure") else ("score", 5)
         given[metric] = {"reason": f"About {metric}.", key: values.get(metric, good)}
     return given
+
+
+def _schema(request: Request) -> dict[str, Any]:
+    """The JSON schema that a request asks an answer for: in its response format, or as a tool."""
+    tools = request.body.get("tools")
+    schema: dict[str, Any] = (
+        tools[0]["function"]["parameters"] if tools else request.body["response_format"]["json_schema"]["schema"]
+    )
+    return schema
 
 
 def llm(judge: Judge | None = None, user: Judge = talkative, analysis: Judge | None = None, **values: object) -> Judge:
