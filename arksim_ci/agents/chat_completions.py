@@ -11,6 +11,7 @@ from typing import Any
 from arksim_ci.agents.agent import AgentAnswer, AgentDidNotAnswer
 from arksim_ci.agents.event_stream import read_event_stream
 from arksim_ci.agents.response_shapes import UNDERSTOOD, read_answer, shorten
+from arksim_ci.agents.trace_context import turn_headers
 from arksim_ci.agents.transport import AgentHttp
 from arksim_ci.schema.scenario import Scenario
 
@@ -18,15 +19,17 @@ from arksim_ci.schema.scenario import Scenario
 class ChatCompletionsConnection:
     """The way to the agent, shared by all conversations of a run."""
 
-    def __init__(self, http: AgentHttp, body: Mapping[str, Any] | None) -> None:
+    def __init__(self, http: AgentHttp, body: Mapping[str, Any] | None, *, traced: bool = False) -> None:
         """Prepare; nothing is connected yet.
 
         Args:
             http: sends the requests.
             body: what every request holds besides the conversation. Its `messages` come before the conversation; a true
                 `enable_metadata` adds `metadata` {chat_id, user_goal, knowledge, turn_id}.
+            traced: whether each request's headers say which turn it is, for the receiver of traces.
         """
         self._http = http
+        self._traced = traced
         self._body = copy.deepcopy(dict(body or {}))
         self._first_messages: list[Any] = self._body.pop("messages", None) or []
         self._has_metadata = bool(self._body.pop("enable_metadata", False))
@@ -40,7 +43,8 @@ class ChatCompletionsConnection:
                 "user_goal": scenario.goal,
                 "knowledge": [{"content": item.content} for item in scenario.knowledge],
             }
-        return ChatCompletionsAgent(self._http, self._body, self._first_messages, metadata)
+        traced_as = conversation_id if self._traced else None
+        return ChatCompletionsAgent(self._http, self._body, self._first_messages, metadata, traced_as)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -56,11 +60,13 @@ class ChatCompletionsAgent:
         body: Mapping[str, Any],
         first_messages: list[Any],
         metadata: Mapping[str, Any] | None,
+        traced_as: str | None,
     ) -> None:
         self._http = http
         self._body = body
         self._messages = list(first_messages)
         self._metadata = metadata
+        self._traced_as = traced_as
         self._cookies: SimpleCookie = SimpleCookie()
 
     async def answer(self, message: str, turn_id: int) -> AgentAnswer:
@@ -81,7 +87,8 @@ class ChatCompletionsAgent:
                 **self._metadata,
                 "turn_id": turn_id,
             }
-        content_type, body = await self._http.post(json.dumps(payload).encode("utf-8"), self._cookies)
+        headers = turn_headers(self._traced_as, turn_id) if self._traced_as else None
+        content_type, body = await self._http.post(json.dumps(payload).encode("utf-8"), self._cookies, headers)
         answer = read_answer(self._parse(content_type, body), self._http.hide)
         self._messages = [*asked, {"role": "assistant", "content": answer.content}]
         return answer

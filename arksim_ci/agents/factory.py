@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from arksim_ci.agents.agent import AgentConnection
 from arksim_ci.config.errors import ConfigError, Problem
-from arksim_ci.config.model import AgentConfig, ApiConfig
+from arksim_ci.config.model import AgentConfig, ApiConfig, TraceReceiverConfig
 
 if TYPE_CHECKING:
     from arksim_ci.user_code.host import UserCodeHost
@@ -27,8 +27,9 @@ def connect(
     host: UserCodeHost,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     now: Callable[[], float] = time.time,
+    trace_receiver: TraceReceiverConfig | None = None,
 ) -> AgentConnection:
-    """Make the connection that a run's conversations share. Nothing is sent yet.
+    """Make the connection that a run's conversations share. Nothing is sent yet; the trace receiver's port is taken.
 
     Args:
         config: the agent under test.
@@ -38,10 +39,31 @@ def connect(
         host: runs the user's Python, for a custom agent.
         sleep: waits some seconds, between the tries of a request.
         now: seconds since the epoch.
+        trace_receiver: where the agent's traces come in, if they do. Needs a running event loop.
 
     Raises:
-        ConfigError: the agent can't be reached in this way.
+        ConfigError: the agent can't be reached in this way, or the trace receiver's port is not free.
     """
+    traced = trace_receiver is not None and trace_receiver.enabled
+    connection = _connect(config, endpoint, headers, timeout_seconds, host, sleep, now, traced=traced)
+    if trace_receiver is None or not traced:
+        return connection
+    from arksim_ci.agents.traces import TracedConnection, TraceReceiver  # noqa: PLC0415
+
+    return TracedConnection(connection, TraceReceiver(trace_receiver))
+
+
+def _connect(
+    config: AgentConfig,
+    endpoint: str,
+    headers: Mapping[str, str],
+    timeout_seconds: float,
+    host: UserCodeHost,
+    sleep: Callable[[float], Awaitable[object]],
+    now: Callable[[], float],
+    *,
+    traced: bool,
+) -> AgentConnection:
     if config.agent_type == "custom":
         from arksim_ci.agents.custom import CustomConnection  # noqa: PLC0415
 
@@ -55,8 +77,8 @@ def connect(
         from arksim_ci.agents.a2a import A2AConnection  # noqa: PLC0415
 
         _need("a2a", "agent_type", "agents of type a2a need the package a2a-sdk: pip install 'arksim-action[a2a]'")
-        return A2AConnection(http, endpoint, timeout_seconds, sleep=sleep)
-    return ChatCompletionsConnection(http, config.api_config.body if config.api_config else None)
+        return A2AConnection(http, endpoint, timeout_seconds, sleep=sleep, traced=traced)
+    return ChatCompletionsConnection(http, config.api_config.body if config.api_config else None, traced=traced)
 
 
 def _need(module: str, key: str, message: str) -> None:

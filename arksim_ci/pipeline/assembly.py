@@ -65,5 +65,6 @@ def agent_of(plan: Plan, host: UserCodeHost, around: Surroundings, redact: Calla
         timeout_seconds=plan.config.agent_timeout_seconds,
         host=host,
         sleep=around.sleep,
+        trace_receiver=plan.config.trace_receiver,
     )
     return RedactedConnection(connection, redact)
