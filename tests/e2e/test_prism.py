@@ -133,10 +133,13 @@ async def test_every_request_of_ours_is_allowed(github: Watcher, client: GitHubC
     await the_pull_request_is_looked_up(client)
     await the_changed_files_are_read(client)
     await artifacts_are_listed_and_downloaded(client, tmp_path)
+    await the_other_run_is_looked_up(client)
 
     assert github.refused == []
     paths = [f"{file.name}: {path}" for file in sorted((ROOT / "arksim_ci").rglob("*.py")) for path in paths_in(file)]
-    asked = [path for path in paths if any(re.search(f" {path.split(': ')[1]}(/|$)", line) for line in github.allowed)]
+    asked = [
+        path for path in paths if any(re.search(f" {path.split(': ')[1]}(/\\d+)?$", line) for line in github.allowed)
+    ]
     assert paths == asked, "add a step for a path that is new"
     assert paths
 
@@ -171,6 +174,19 @@ async def the_pull_request_is_looked_up(client: GitHubClient) -> None:
 async def the_changed_files_are_read(client: GitHubClient) -> None:
     changes = await find_gate_changes(client, REPOSITORY, 1347, ["file1.txt", "other"])
     assert (changes.files, changes.warning) == (("file1.txt",), "")
+
+
+async def the_other_run_is_looked_up(client: GitHubClient) -> None:
+    run = await client.get(f"/repos/{REPOSITORY}/actions/runs/42")  # as arksim_ci/action/other_run.py asks
+    assert {
+        "event",
+        "head_sha",
+        "head_branch",
+        "head_repository",
+        "run_number",
+        "run_attempt",
+        "run_started_at",
+    } <= set(run)
 
 
 async def artifacts_are_listed_and_downloaded(client: GitHubClient, tmp_path: Path) -> None:
