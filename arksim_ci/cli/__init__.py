@@ -16,8 +16,15 @@ from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 _RUN_COMMANDS = {
     "simulate": "hold the conversations and write simulation.json",
     "evaluate": "judge the conversations of an existing simulation.json",
-    "simulate-evaluate": "both, each turn judged while its conversation goes on",
+    "simulate-evaluate": "hold the conversations and judge each turn while they go on",
 }
+_WRONG = "2 something in the configuration, or in a file that it names, is wrong: every problem is listed, nothing was spent or written"
+_CODES_OF_A_RUN = (
+    "0 the run was completed, everything that the gates read was measured, and every gate passed",
+    "1 a gate failed, or the agent never spoke or stopped answering in more test cases than allowed",
+    _WRONG,
+    "3 the run could not be completed or measured, and no gate had failed by then",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,10 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def print_problems(error: ConfigError) -> None:
     """Print every problem of a configuration to standard error, one a line."""
+    from arksim_ci.reports.safe_text import log_text  # noqa: PLC0415  (needed only where something is wrong)
+
     count = len(error.problems)
     print(f"arksim-ci: {count} problem{'s' if count != 1 else ''} in the configuration", file=sys.stderr)
     for problem in error.problems:
-        text = str(problem).replace("\r", " ").replace("\n", "\n    ")
+        text = log_text(str(problem)).replace("\n", "\n    ")
         print(f"  {text}", file=sys.stderr)
 
 
@@ -68,13 +77,13 @@ def _parser() -> argparse.ArgumentParser:
         description="The quality gate for chat agents: simulated users talk to the agent, an LLM judge scores every turn, "
         "thresholds decide.",
         epilog="Exit codes: 0 every gate passed, 1 a gate failed, 2 the configuration is wrong, 3 the run could not be completed "
-        "or measured.",
+        "or measured. `arksim-ci COMMAND --help` tells everything about a command.",
         allow_abbrev=False,
     )
     parser.add_argument("-v", "--version", action="version", version=f"arksim-ci {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for name, text in _RUN_COMMANDS.items():
-        run = _command(commands, name, text, "arksim_ci.cli.run", "run_command", takes_overrides=True)
+        run = _command(commands, name, text, "arksim_ci.cli.run", "run_command", _CODES_OF_A_RUN, takes_overrides=True)
         run.add_argument("config", metavar="CONFIG", help="config.yaml")
         run.add_argument("--verbose", action="store_true", help="print the conversations as they go on")
         run.add_argument(
@@ -83,40 +92,50 @@ def _parser() -> argparse.ArgumentParser:
     validate = _command(
         commands,
         "validate",
-        "check everything without a call",
+        "check the configuration and every file that it names, without a call",
         "arksim_ci.cli.validate",
         "validate",
+        ("0 nothing is wrong", "2 something is wrong: every problem is listed"),
         takes_overrides=True,
     )
     validate.add_argument("config", metavar="CONFIG", help="config.yaml")
-    report = _command(commands, "report", "render every report again", "arksim_ci.cli.report", "report")
+    done = ("0 done", "2 an argument is wrong, or a file can't be read or written")
+    text = "render every report again from the JSON files of a run"
+    report = _command(commands, "report", text, "arksim_ci.cli.report", "report", done)
     report.add_argument("output_dir", metavar="OUTPUT_DIR", help="the folder of a run's results")
     report.add_argument("--against", metavar="OLD_DIR", help="tell which errors of an earlier run are fixed")
-    demo = _command(commands, "demo", "test a sample agent, without a key", "arksim_ci.cli.demo", "demo")
+    codes = ("0 the demo worked, whatever it found", "2 the folder can't be used", "3 the demo could not be completed")
+    text = "test a sample agent with sample scenarios, by rules instead of an LLM, without a key"
+    demo = _command(commands, "demo", text, "arksim_ci.cli.demo", "demo", codes)
     demo.add_argument("folder", metavar="DIR", nargs="?", help="where to put it; a temporary folder by default")
-    init = _command(commands, "init", "write a workflow, a config and scenarios", "arksim_ci.cli.init", "init")
+    text = "write a workflow, config.yaml and scenarios.json to start from"
+    init = _command(commands, "init", text, "arksim_ci.cli.init", "init", ("0 done", "2 a file is there already"))
     init.add_argument("folder", metavar="DIR", nargs="?", default=".", help="the project; this folder by default")
     init.add_argument("--force", action="store_true", help="overwrite files that are there")
-    schema = _command(commands, "schema", "print a file's JSON Schema", "arksim_ci.cli.texts", "print_schema")
+    text = "print the JSON Schema of a kind of file"
+    schema = _command(commands, "schema", text, "arksim_ci.cli.texts", "print_schema", done)
     schema.add_argument(
         "file", choices=("config", "scenarios", "simulation", "evaluation", "verdict", "recommendations")
     )
-    _command(commands, "show-prompts", "print every prompt that is sent", "arksim_ci.cli.texts", "print_prompts")
+    text = "print every prompt that is sent"
+    _command(commands, "show-prompts", text, "arksim_ci.cli.texts", "print_prompts", ("0 done",))
     return parser
 
 
 class _Parser(argparse.ArgumentParser):
-    """A command's parser; where config keys may follow, its help lists them."""
+    """A command's parser. Its help lists the exit codes and, where config keys may follow, those."""
 
     takes_overrides = False
+    exit_codes: Sequence[str] = ()
 
     def format_help(self) -> str:
         text = super().format_help()
-        if not self.takes_overrides:
-            return text
-        from arksim_ci.cli.keys import keys_text  # noqa: PLC0415  (reads every setting's description)
+        if self.takes_overrides:
+            from arksim_ci.cli.keys import keys_text  # noqa: PLC0415  (reads every setting's description)
 
-        return f"{text}\n{keys_text()}"
+            text += f"\n{keys_text()}"
+        codes = "\n".join(f"  {code}" for code in self.exit_codes)
+        return f"{text}\nexit codes:\n{codes}\n" if codes else text
 
 
 def _command(
@@ -125,11 +144,12 @@ def _command(
     text: str,
     module: str,
     function: str,
+    exit_codes: Sequence[str],
     *,
     takes_overrides: bool = False,
 ) -> _Parser:
     parser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", allow_abbrev=False)
-    parser.takes_overrides = takes_overrides
+    parser.takes_overrides, parser.exit_codes = takes_overrides, exit_codes
     if takes_overrides:
         parser.usage = f"arksim-ci {name} CONFIG [--key value ...]"
     parser.set_defaults(module=module, function=function, command=name, parser=parser)
