@@ -103,7 +103,8 @@ class Limits:
     async def call(self, role: Role, send: Callable[[], Awaitable[B]], *, again: bool = False) -> B:
         """Send a request when it may be sent, and again where that makes sense.
 
-        `again` says that this request follows one that the server refused: it counts as a retry.
+        `again` says that this request follows one that the server refused: it counts as a retry. A simulated user's request
+        goes before a judge's: a conversation waits for it.
 
         Raises:
             RunLimitReached: the budget is used up.
@@ -112,7 +113,7 @@ class Limits:
         """
 
         async def once(repeated: bool) -> B:
-            await self._slots.acquire()
+            await self._slots.acquire(urgent=role == "simulated_user")
             try:
                 self._ledger.check()
                 self._outage.admit()

@@ -36,6 +36,7 @@ class Slots:
         self._clock = clock
         self._sleep = sleep
         self._in_use = 0
+        self._urgent: deque[asyncio.Future[None]] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._halved_at = float("-inf")
         self._resume_at = float("-inf")
@@ -45,12 +46,16 @@ class Slots:
         """How many requests may be in flight now, at least 1."""
         return int(self._width)
 
-    async def acquire(self) -> None:
-        """Wait for a slot, and for the end of a pause that the server asked for."""
-        if self._in_use < self.width and not self._waiting:
+    async def acquire(self, *, urgent: bool = False) -> None:
+        """Wait for a slot, and for the end of a pause that the server asked for.
+
+        Who is `urgent` goes first, as long as no more than a full set of slots' worth of others wait: those who hold up
+        nobody else fill the time in which the urgent wait for something else, but their line never grows long.
+        """
+        if self._in_use < self.width and not self._urgent and not self._waiting:
             self._in_use += 1
         else:
-            await self._queue()
+            await self._queue(self._urgent if urgent else self._waiting)
         pause = self._resume_at - self._clock()
         if pause > 0:
             try:
@@ -59,16 +64,16 @@ class Slots:
                 self.release()
                 raise
 
-    async def _queue(self) -> None:
+    async def _queue(self, line: deque[asyncio.Future[None]]) -> None:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        line.append(place)
         try:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():  # the slot was given just before the cancellation
                 self.release()
-            else:
-                self._waiting.remove(place)
+            elif place in line:  # it may have been passed over already
+                line.remove(place)
             raise
 
     def release(self) -> None:
@@ -95,8 +100,9 @@ class Slots:
             self._resume_at = max(self._resume_at, self._clock() + pause_seconds)
 
     def _hand_out(self) -> None:
-        while self._waiting and self._in_use < self.width:
-            place = self._waiting.popleft()
+        while (self._urgent or self._waiting) and self._in_use < self.width:
+            urgent = self._urgent and len(self._waiting) <= self.width
+            place = (self._urgent if urgent or not self._waiting else self._waiting).popleft()
             if not place.done():
                 self._in_use += 1
                 place.set_result(None)

@@ -148,3 +148,42 @@ async def test_a_slot_given_just_before_a_cancellation_is_passed_on() -> None:
     with pytest.raises(asyncio.CancelledError):
         await first
     await asyncio.wait_for(second, 1)
+
+
+async def test_who_is_cancelled_and_passed_over_before_waking_up_is_just_cancelled() -> None:
+    slots, _ = make(1)
+    await slots.acquire()
+    waiting = asyncio.create_task(slots.acquire())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    slots.release()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.wait_for(slots.acquire(), 1)
+
+
+async def order_of(width: int, *urgent: bool) -> list[int]:
+    """In which order those who came while all slots were taken get one."""
+    slots, _ = make(width)
+    order: list[int] = []
+    for _ in range(width):
+        await slots.acquire()
+
+    async def work(number: int) -> None:
+        await slots.acquire(urgent=urgent[number])
+        order.append(number)
+        slots.release()
+
+    tasks = [asyncio.create_task(work(number)) for number in range(len(urgent))]
+    await asyncio.sleep(0)
+    slots.release()
+    await asyncio.gather(*tasks)
+    return order
+
+
+async def test_the_urgent_go_first_and_each_line_keeps_its_order() -> None:
+    assert await order_of(2, False, True, False, True) == [1, 3, 0, 2]
+
+
+async def test_the_others_are_not_left_behind_without_end() -> None:
+    assert await order_of(2, False, False, False, False, True, True) == [0, 1, 4, 5, 2, 3]
