@@ -34,7 +34,9 @@ from arksim_ci.pipeline.relay import LLMRelay
 from arksim_ci.pipeline.run import RunResult, run
 from arksim_ci.pipeline.surroundings import Surroundings
 from arksim_ci.redaction import redactor
+from arksim_ci.reports.headline import headline
 from arksim_ci.reports.markdown import block
+from arksim_ci.reports.sentences import PLAIN, failure_sentences
 from arksim_ci.schema.verdict import Command
 
 
@@ -52,12 +54,13 @@ async def run_gate(job: Job) -> int:
     job.workflow.mask(inputs.api_key)
     job.workflow.redact = redactor(job.secrets())
     job.event = await with_trust_checked(job.event, job.client, context.repository, allowed=inputs.allow_untrusted_code)
-    overrides = overrides_of(inputs, context.workspace)
     command: Command = "evaluate" if inputs.command == "evaluate" else "simulate-evaluate"
     environment = without_tokens(job.world.environment)
-    if job.event.is_withheld and (names := missing_secrets(inputs, overrides, command, environment)):
-        return _without_secrets(job, MissingSecrets(names, who_is_withheld(job.event)))
+    overrides: list[Overrides] = []
     try:
+        overrides += overrides_of(inputs, context.workspace)
+        if job.event.is_withheld and (names := missing_secrets(inputs, overrides, command, environment)):
+            return _without_secrets(job, MissingSecrets(names, who_is_withheld(job.event)))
         return await _Gate(job, command, overrides, environment).run()
     except ConfigError:
         _forget_verdict(job, command, overrides, environment)
@@ -185,6 +188,9 @@ class _Gate:
             job.workflow, job.event, job.context.repository, job.client, job.uploader(), result.redact
         )
         await publisher.publish(publication_of(job, config, result, files), job.world.stop)
+        head = headline(result.results)
+        for text in (f"{head.title}. {head.lead}".strip(), *failure_sentences(result.results, PLAIN)):
+            job.workflow.log(text)
         code = exit_code_of_step(result.results.verdict, result.exit_code, fail_on_gate=job.inputs.fail_on_gate)
         if code != result.exit_code:
             job.workflow.log(
