@@ -44,7 +44,8 @@ class ProviderSettings:
     """How the LLM is reached.
 
     `base_url` is None for `offline` alone. `api_key` is None where the provider needs none. `api_key_variable` names where
-    the key comes from, for messages. The Azure fields are None for every other provider.
+    the key comes from, for messages. The Azure fields are None for every other provider. `account_headers` name the
+    organization and project of an OpenAI account; no other provider is told.
     """
 
     provider: Provider
@@ -54,6 +55,13 @@ class ProviderSettings:
     api_key_variable: str | None
     azure_deployment: str | None = None
     azure_api_version: str | None = None
+    account_headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_ACCOUNT_VARIABLES: Mapping[str, str] = {
+    "OPENAI_ORG_ID": "OpenAI-Organization",
+    "OPENAI_PROJECT_ID": "OpenAI-Project",
+}
 
 
 def provider_settings(config: RunConfig, environment: Mapping[str, str], api_key: str = "") -> ProviderSettings:
@@ -88,6 +96,7 @@ def provider_settings(config: RunConfig, environment: Mapping[str, str], api_key
         api_key_variable=variable,
         azure_deployment=_first(environment, deployments)[1] or config.model if azure else None,
         azure_api_version=_first(environment, versions)[1] or DEFAULT_AZURE_API_VERSION if azure else None,
+        account_headers=_account_headers(environment) if config.provider == "openai" else {},
     )
 
 
@@ -124,6 +133,11 @@ def _key(
             )
         )
     return (names[0] if names else None), None
+
+
+def _account_headers(environment: Mapping[str, str]) -> Mapping[str, str]:
+    values = {header: environment.get(name, "").strip() for name, header in _ACCOUNT_VARIABLES.items()}
+    return {header: value for header, value in values.items() if value.isascii() and value.isprintable() and value}
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, str]:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from arksim_ci.config.providers import ProviderSettings
 from arksim_ci.llm.client import LLMUnavailable, PreflightFailed
+from arksim_ci.llm.factory import build_llm
+from arksim_ci.llm.limits import Limits
 from tests.integration.llm.clients import GOOD, KEY, client, good, refusal, replies
 from tests.support.scripted_server import Reply, ScriptedServer, completion
 from tests.unit.llm.asking import score_question
@@ -186,3 +189,24 @@ async def test_a_repaired_answer_is_cached(tmp_path: Path) -> None:
             await llm.ask(score_question())
             await llm.ask(score_question())
     assert len(server.requests["llm"]) == 2
+
+
+async def test_the_openai_account_stands_in_its_headers() -> None:
+    account = {"OpenAI-Organization": "org-1", "OpenAI-Project": "proj-1"}
+    with ScriptedServer(good) as server:
+        settings = ProviderSettings("openai", "model-1", server.base_url, KEY, "MY_KEY", account_headers=account)
+        llm = build_llm(settings, Limits(1, model="model-1"), timeout_seconds=5)
+        await llm.ask(score_question())
+        await llm.close()
+    headers = server.requests["llm"][0].headers
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert account.items() <= headers.items()
+
+
+async def test_a_proxy_of_the_machine_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedServer(good) as server:
+        monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        async with client("http://llm.example/v1") as llm:
+            assert (await llm.ask(score_question())).value == 4.0
+    assert server.requests["llm"][0].headers["Host"] == "llm.example"

@@ -96,3 +96,12 @@ def test_a_key_that_no_header_can_carry_is_refused_without_showing_it() -> None:
         settings({"OPENAI_API_KEY": "key\nsecond-line"})
     assert "OPENAI_API_KEY" in str(caught.value)
     assert "second-line" not in str(caught.value)
+
+
+def test_openai_alone_is_told_which_account_it_is() -> None:
+    account = {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"}
+    key = {"OPENAI_API_KEY": "key-1", "ANTHROPIC_API_KEY": "key-1"}
+
+    assert settings(account | key).account_headers == {"OpenAI-Organization": "org-1", "OpenAI-Project": "proj-1"}
+    assert settings(key).account_headers == {}
+    assert settings(account | key, provider="anthropic", model="m").account_headers == {}
