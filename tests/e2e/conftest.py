@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.docker import Docker, docker
-from tests.support.docker_action import Step
+from tests.support.docker_action import PULL_REQUEST, Step
+from tests.support.fake_github import FakeGitHub
+from tests.support.fake_results_service import FakeResultsService
 from tests.support.tools import ROOT
 
 SUPPORT_AGENT = ROOT / "examples" / "support-agent"
@@ -48,21 +52,48 @@ def serve_sample_agent(gateway: str) -> Iterator[Callable[..., int]]:
         yield start
 
 
+class Project:
+    """The sample project in a repository on a fake GitHub: every step checks it out anew."""
+
+    def __init__(self, containers: Docker, folder: Path, github: FakeGitHub, results: FakeResultsService) -> None:
+        self._containers = containers
+        self._folder = folder
+        self.github = github
+        self._results = results
+        self._steps = 0
+
+    def step(self) -> Step:
+        """A step of a job for the pull request, with the sample project in `arksim/`."""
+        self._steps += 1
+        folder = self._folder / str(self._steps)
+        folder.mkdir()
+        step = Step(self._containers, folder, self.github, self._results)
+        for name in ("agent.py", "config.yaml", "scenarios.json", "custom_metrics.py"):
+            step.write(f"arksim/{name}", (SUPPORT_AGENT / name).read_text(encoding="utf-8"))
+        return step
+
+    def comments(self) -> list[str]:
+        """The comments on the pull request."""
+        return self.github.bodies(PULL_REQUEST)
+
+    def artifact_names(self) -> list[str]:
+        """What was uploaded."""
+        return sorted(artifact.name for artifact in self._results.finished())
+
+    def blob(self, name: str) -> bytes:
+        """An artifact's bytes."""
+        (artifact,) = [each for each in self._results.finished() if each.name == name]
+        return self._results.memory.blobs[artifact.key][0]
+
+    def zip(self, name: str) -> list[str]:
+        """The names of the files in a zip artifact."""
+        with zipfile.ZipFile(io.BytesIO(self.blob(name))) as archive:
+            assert archive.testzip() is None
+            return archive.namelist()
+
+
 @pytest.fixture
-def step(containers: Docker, tmp_path: Path) -> Step:
-    """A step whose workspace holds the sample project in `arksim/`. No GitHub answers it."""
-    return step_with_project(Step(containers, tmp_path))
-
-
-def step_with_project(step: Step) -> Step:
-    """The sample project, checked out."""
-    for name in ("agent.py", "config.yaml", "scenarios.json", "custom_metrics.py"):
-        step.write(f"arksim/{name}", (SUPPORT_AGENT / name).read_text(encoding="utf-8"))
-    return step
-
-
-def leftovers(containers: Docker) -> str:
-    """Containers of ours that still run."""
-    return containers("ps", "--quiet", "--filter", "name=arksim-")
-
-
+def project(containers: Docker, gateway: str, tmp_path: Path) -> Iterator[Project]:
+    """The sample project, its pull request, and GitHub to answer."""
+    with FakeGitHub(host=gateway) as github, FakeResultsService(host=gateway) as results:
+        yield Project(containers, tmp_path, github, results)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from arksim_ci.agents.reach import gateway_of
 from tests.support.tools import CACHE, ROOT, missing
 
 IMAGE = "arksim-action:e2e"
@@ -50,8 +50,7 @@ class Docker:
 
     def gateway(self) -> str:
         """The address under which a container on the default bridge reaches this machine."""
-        (network,) = json.loads(self("network", "inspect", "bridge"))
-        return str(network["IPAM"]["Config"][0]["Gateway"])
+        return gateway_of(self("run", "--rm", "--entrypoint", "cat", _BASE, "/proc/net/route"))
 
     def build(self) -> None:
         """Build the action's image; the base image is made of Debian packages where none can be pulled."""

@@ -17,17 +17,19 @@ from typing import Any
 import yaml
 
 from tests.support.docker import IMAGE, Docker, run_arguments
-from tests.support.fake_results_service import runtime_token
+from tests.support.fake_github import FakeGitHub
+from tests.support.fake_results_service import FakeResultsService, runtime_token
 from tests.support.tools import ROOT
 
 OWNER = 1001
 """The user of GitHub's runner: the workspace is its."""
 HEAD_SHA = "4f2c81d09ab37e55c1d0b6f7a8e92d3344556677"
-PULL_REQUEST = {
+PULL_REQUEST = 7
+EVENT = {
     "action": "synchronize",
-    "number": 7,
+    "number": PULL_REQUEST,
     "pull_request": {
-        "number": 7,
+        "number": PULL_REQUEST,
         "head": {"sha": HEAD_SHA, "ref": "feature", "repo": {"full_name": "org/shop", "fork": False}},
         "base": {"sha": "0" * 40, "ref": "main", "repo": {"full_name": "org/shop"}},
         "user": {"login": "dev", "type": "User"},
@@ -35,7 +37,6 @@ PULL_REQUEST = {
     "repository": {"full_name": "org/shop", "default_branch": "main", "private": False},
     "sender": {"login": "dev"},
 }
-NOBODY = "http://127.0.0.1:9"
 TOKEN = "ghs_e2e0123456789abcdef0123456789abcdef"
 
 
@@ -63,7 +64,7 @@ class Ended:
 class Step:
     """One step of a job: its folders, its event, its variables."""
 
-    def __init__(self, docker: Docker, folder: Path, *, api_url: str = NOBODY, results_url: str = NOBODY) -> None:
+    def __init__(self, docker: Docker, folder: Path, github: FakeGitHub, results: FakeResultsService) -> None:
         self._docker = docker
         self.name = f"arksim-{uuid.uuid4().hex[:12]}"
         self.workspace = folder / "workspace"
@@ -80,8 +81,8 @@ class Step:
         self._id = uuid.uuid4()
         self._output = self._command_file("set_output")
         self._summary = self._command_file("step_summary")
-        self.event: dict[str, Any] = PULL_REQUEST
-        self.job = {**self._of_the_runner(results_url), **_of_the_job(api_url)}
+        self.event: dict[str, Any] = EVENT
+        self.job = {**self._of_the_runner(results.url), **_of_the_job(github)}
 
     def write(self, path: str, text: str) -> None:
         """Put a file into the workspace, as a checkout does."""
@@ -97,7 +98,8 @@ class Step:
 
     def run(self, inputs: Mapping[str, str], **job: str) -> Ended:
         """Run the step to its end. `inputs` are those of the workflow; `job` are variables that the job has besides."""
-        return self.start(inputs, **job).end()
+        with self.start(inputs, **job) as running:
+            return running.end()
 
     def start(self, inputs: Mapping[str, str], **job: str) -> Running:
         """Start the step."""
@@ -111,7 +113,7 @@ class Step:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        return Running(process, self._ended)
+        return Running(process, lambda: self._docker("rm", "--force", self.name), self._ended)
 
     def _ended(self, code: int, log: str, seconds: float) -> Ended:
         outputs = _read_outputs(self._output.read_text(encoding="utf-8"))
@@ -153,10 +155,24 @@ class Step:
 class Running:
     """A step that runs. `signal` reaches the docker command line, as when a job is cancelled."""
 
-    def __init__(self, process: subprocess.Popen[bytes], ended: Callable[[int, str, float], Ended]) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], remove: Callable[[], object], ended: Callable[[int, str, float], Ended]
+    ) -> None:
         self._process = process
+        self._remove = remove
         self._ended = ended
         self._began = time.monotonic()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing stays behind, whatever a test found."""
+        if self._process.poll() is None:
+            self._remove()
+        self._process.wait()
+        if self._process.stdout:
+            self._process.stdout.close()
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
@@ -166,7 +182,7 @@ class Running:
         try:
             output, _ = self._process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._remove()
             output, _ = self._process.communicate()
             raise AssertionError(f"the step did not end:\n{output.decode(errors='replace')}") from None
         return self._ended(self._process.returncode, output.decode("utf-8"), time.monotonic() - self._began)
@@ -191,17 +207,17 @@ def _evaluate(default: str) -> str:
     return re.sub(r"\$\{\{\s*(.*?)\s*\}\}", lambda found: contexts[found[1]], default)
 
 
-def _of_the_job(api_url: str) -> dict[str, str]:
+def _of_the_job(github: FakeGitHub) -> dict[str, str]:
     return {
         "GITHUB_ACTION": "__org_arksim-action",
         "GITHUB_ACTION_REF": "v1",
         "GITHUB_ACTION_REPOSITORY": "org/arksim-action",
         "GITHUB_ACTOR": "dev",
         "GITHUB_ACTOR_ID": "1",
-        "GITHUB_API_URL": api_url,
+        "GITHUB_API_URL": github.url,
         "GITHUB_BASE_REF": "main",
         "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_GRAPHQL_URL": f"{api_url}/graphql",
+        "GITHUB_GRAPHQL_URL": github.graphql_url,
         "GITHUB_HEAD_REF": "feature",
         "GITHUB_JOB": "gate",
         "GITHUB_REF": "refs/pull/7/merge",
