@@ -16,7 +16,8 @@ from tests.support.fake_results_service import FakeResultsService
 from tests.support.project import judgement, llm, scenario
 from tests.support.scripted_server import Reply, Request, ScriptedServer
 
-WRONG = {"agent_behavior_failure": "false information"}
+LABEL = "false information"
+WRONG = {"agent_behavior_failure": LABEL}
 
 
 async def test_0_green(step: Step, github: FakeGitHub) -> None:
@@ -35,7 +36,7 @@ async def test_0_green(step: Step, github: FakeGitHub) -> None:
 
 
 async def test_1_a_failed_gate_is_published_in_full(step: Step, github: FakeGitHub, server: ScriptedServer) -> None:
-    server.llm = llm(**WRONG)
+    server.llm = llm(agent_behavior_failure=LABEL)
     ended = await step.run()
     assert ended.code == 1, ended.log
     assert failing(ended.outputs)
@@ -129,7 +130,7 @@ async def test_the_api_key_is_masked_first_and_is_in_nothing_that_is_published(
     step.project.config["agent_config"]["api_config"]["headers"] = {"Authorization": "Bearer ${AGENT_KEY}"}
     step.environment["AGENT_KEY"] = "agent_key_12345"
     server.agent = lambda request: Reply(content=f"My keys are {key} and agent_key_12345, and {TOKEN}")
-    server.llm = llm(**WRONG)
+    server.llm = llm(agent_behavior_failure=LABEL)
     ended = await step.run()
     assert ended.code == 1, ended.log
     assert ended.log.startswith(f"::add-mask::{key}\n")
@@ -150,7 +151,7 @@ async def test_artifacts_are_uploaded_and_linked(
     step: Step, github: FakeGitHub, server: ScriptedServer, results: FakeResultsService
 ) -> None:
     step.results = results
-    server.llm = llm(**WRONG)
+    server.llm = llm(agent_behavior_failure=LABEL)
     (step.workspace / "results/evaluation").mkdir(parents=True)
     (step.workspace / "results/evaluation/id_rsa").write_text("not ours")
     (step.workspace / "results/evaluation/agent.log").write_text("brought by a pull request")

@@ -18,7 +18,8 @@ from tests.support.fake_time import FakeTime
 from tests.support.project import judgement, llm, scenario
 from tests.support.scripted_server import Reply, Request, ScriptedServer
 
-WRONG = {"agent_behavior_failure": "false information"}
+LABEL = "false information"
+WRONG = {"agent_behavior_failure": LABEL}
 KEY = "Gate/test/0"
 
 
@@ -35,7 +36,7 @@ async def test_1_a_fork_s_token_can_not_comment(
 ) -> None:
     github.may.discard("pull_requests:write")
     step.payload, step.results = pull_request("stranger/shop:fix"), results
-    server.llm = llm(**(WRONG if wrong else {}))
+    server.llm = llm(agent_behavior_failure=LABEL if wrong else "no failure")
     ended = await step.run()
     published(ended, int(wrong))
     [notice] = [text for text in ended.annotations("notice") if "comment" in text]
@@ -395,7 +396,7 @@ async def test_16_on_failure_writes_red_and_turns_its_own_comment_green_again(
     step.inputs["comment"] = "on-failure"
     published(await step.run(), 0)
     assert github.comments == []
-    server.llm, step.run_number = llm(**WRONG), 6
+    server.llm, step.run_number = llm(agent_behavior_failure=LABEL), 6
     assert (await step.run()).code == 1
     assert github.bodies()[0].startswith("## ❌ Gate failed")
     server.llm, step.run_number = llm(), 7
@@ -406,7 +407,7 @@ async def test_16_on_failure_writes_red_and_turns_its_own_comment_green_again(
 
 async def test_16_off_asks_github_for_nothing(step: Step, github: FakeGitHub, server: ScriptedServer) -> None:
     step.inputs["comment"] = "off"
-    server.llm = llm(**WRONG)
+    server.llm = llm(agent_behavior_failure=LABEL)
     assert (await step.run()).code == 1
     assert github.comments == []
     assert github.requests("POST") == []
@@ -433,7 +434,7 @@ async def test_17_the_same_run_and_a_later_attempt_do(step: Step, github: FakeGi
 
 @pytest.mark.parametrize("before", [SUMMARY_LIMIT - 60_000, SUMMARY_LIMIT - 50_000, SUMMARY_LIMIT - 10])
 async def test_18_a_summary_that_is_nearly_full_is_never_lost(step: Step, server: ScriptedServer, before: int) -> None:
-    server.llm = llm(**WRONG)
+    server.llm = llm(agent_behavior_failure=LABEL)
     step.project.scenarios = [scenario(f"case_{number}") for number in range(40)]
     (step.folder / "summary").write_text("x" * before, encoding="utf-8")
     ended = await step.run()
