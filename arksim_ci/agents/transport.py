@@ -72,6 +72,7 @@ class AgentHttp:
         self._policy = policy
         self._max_answer_bytes = max_answer_bytes
         self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[str, str | None] = {}
         self._secrets = _secrets_of(endpoint, headers)
 
     async def post(
@@ -170,8 +171,10 @@ class AgentHttp:
 
     async def _send(self, method: str, url: str, headers: Mapping[str, str], payload: bytes) -> aiohttp.ClientResponse:
         session = self._session or self._open_session()
+        if url not in self._proxies:
+            self._proxies[url] = _proxy_for(url)
         return await session.request(
-            method, url, data=payload, headers=headers, allow_redirects=False, proxy=_proxy_for(url)
+            method, url, data=payload, headers=headers, allow_redirects=False, proxy=self._proxies[url]
         )
 
     def _open_session(self) -> aiohttp.ClientSession:

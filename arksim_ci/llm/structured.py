@@ -9,6 +9,7 @@ refuses.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -58,7 +59,7 @@ def form_fields(form: Form, name: str, schema: Mapping[str, object]) -> dict[str
         return {
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": name, "schema": schema, "strict": is_strict(schema)},
+                "json_schema": {"name": name, "schema": schema, "strict": _is_strict_text(schema_text(schema))},
             }
         }
     if form is Form.FORCED_TOOL:
@@ -87,6 +88,12 @@ def is_strict(schema: object) -> bool:
     if isinstance(schema, list | tuple):
         return all(is_strict(value) for value in schema)
     return True
+
+
+@functools.lru_cache(maxsize=64)
+def _is_strict_text(schema: str) -> bool:
+    """The same of a schema's text. A run sends a few schemas thousands of times."""
+    return is_strict(json.loads(schema))
 
 
 def _list(value: object) -> Sequence[object]:
