@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from arksim_ci import __version__
-from arksim_ci.evaluation.evaluator import Evaluator
 from arksim_ci.journal.file import Journal, read_journal
 from arksim_ci.journal.fingerprint import changed, fingerprint
 from arksim_ci.journal.lines import (
@@ -174,12 +173,6 @@ def is_complete(verdict: Verdict) -> bool:
     Test cases in which the agent fell silent are an outcome, not a gap; and a gap that no gate reads changes nothing.
     """
     return not any(isinstance(failure, _GAPS) for failure in verdict.failures)
-
-
-def restore(evaluator: Evaluator, judgements: Sequence[Judgement]) -> None:
-    """Hand judgements that were made before to the evaluator."""
-    for judgement in judgements:
-        evaluator.restore(judgement)
 
 
 def _new_header(inputs: dict[str, str], around: Surroundings) -> Header:
