@@ -15,6 +15,7 @@ from pathlib import Path
 
 from arksim_ci.cli.examples import examples_folder
 from arksim_ci.cli.run import run_and_show
+from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.overrides import Overrides
 from arksim_ci.gates.exit_codes import EXIT_EVAL_FAILED, EXIT_INTERNAL_ERROR, EXIT_OK
 
@@ -31,13 +32,15 @@ def demo(options: argparse.Namespace, _: list[str]) -> int:
         ConfigError: the folder can't be used.
     """
     folder = Path(options.folder or tempfile.mkdtemp(prefix="arksim-demo-")).absolute()
-    shutil.copytree(
-        examples_folder() / "support-agent", folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    _copy_sample(folder)
     port = _free_port()
-    endpoint = {"agent_config": {"api_config": {"endpoint": f"http://127.0.0.1:{port}/v1/chat/completions"}}}
+    # What the sample's config says, whatever the variable LLM_PROVIDER says.
+    values = {
+        "agent_config.api_config.endpoint": f"http://127.0.0.1:{port}/v1/chat/completions",
+        "provider": "offline",
+    }
     with _agent(folder / "agent.py", port):
-        overrides = [Overrides(endpoint, "the demo", folder)]
+        overrides = [Overrides(values, "the demo", folder)]
         result = run_and_show(folder / "config.yaml", overrides, "simulate-evaluate")
     from arksim_ci.reports.comment import render_comment  # noqa: PLC0415
     from arksim_ci.reports.context import CommentContext  # noqa: PLC0415
@@ -48,6 +51,27 @@ def demo(options: argparse.Namespace, _: list[str]) -> int:
     print(f"The HTML report: {(result.folder / 'final_report.html').as_uri()}")
     print(f"As a gate, this run would end with exit code {result.exit_code}.")
     return EXIT_OK if result.exit_code in (EXIT_OK, EXIT_EVAL_FAILED) else EXIT_INTERNAL_ERROR
+
+
+def _copy_sample(folder: Path) -> None:
+    """Put the sample's files into the folder.
+
+    Raises:
+        ConfigError: other files of these names are there already, or the folder can't be used.
+    """
+    sources = [path for path in (examples_folder() / "support-agent").iterdir() if path.is_file()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sources:
+            target = folder / source.name
+            if target.exists() and target.read_bytes() != source.read_bytes():
+                raise ConfigError(
+                    Problem("is there already, and is not the sample's; give an empty folder", str(target))
+                )
+        for source in sources:
+            shutil.copyfile(source, folder / source.name)
+    except OSError as error:
+        raise ConfigError(Problem(f"can't be used: {error.strerror}", str(folder))) from error
 
 
 def _free_port() -> int:
