@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import platform
 import sys
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from bench import load, measure, project, table, venvs
@@ -26,6 +28,7 @@ def main() -> int:
         f"--llm-seconds={options.llm_seconds}",
         f"--agent-seconds={options.agent_seconds}",
         f"--jitter={options.jitter}",
+        f"--low-percent={options.low_percent}",
     )
     print(f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}")
     with measure.mock_server("--llm-seconds=0") as server:
@@ -33,7 +36,8 @@ def main() -> int:
     print(f"The mock server serves {served:,.0f} calls a second; {SERVED_AT_LEAST} are needed.")
     print(
         f"{project.TURNS} turns a conversation, {project.WORKERS} workers; an LLM call takes {options.llm_seconds:g} s, "
-        f"the agent {options.agent_seconds:g} s, ± {options.jitter:.0%}.\n"
+        f"the agent {options.agent_seconds:g} s, ± {options.jitter:.0%}; "
+        f"{options.low_percent} % of the turns have low scores.\n"
     )
     runs = []
     folder = Path(options.keep or tempfile.mkdtemp(prefix="bench-"))
@@ -53,6 +57,8 @@ def main() -> int:
                         file=sys.stderr,
                     )
     print(table.table(runs))
+    (folder / "runs.json").write_text(json.dumps([asdict(run) for run in runs], indent=1), encoding="utf-8")
+    print(f"\nWhat the tools wrote, and every count: {folder}", file=sys.stderr)
     return 0
 
 
@@ -65,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--llm-seconds", type=float, default=0.5)
     parser.add_argument("--agent-seconds", type=float, default=0.3)
     parser.add_argument("--jitter", type=float, default=0.0, help="share by which latencies vary, 0-1")
+    parser.add_argument("--low-percent", type=int, default=92, help="share of turns with low scores, 0-100")
     parser.add_argument("--keep", help="folder for what the tools write, instead of a temporary one")
     return parser
 

@@ -45,7 +45,7 @@ class Run:
         """Seconds that the longest conversation took, the judging of its end, root causes and recommendations after it."""
         calls = sum(self.calls(role) for role in self.stats["roles"])
         steps_after = 3 if self.calls("analysis") else 1
-        return float(self.stats["longest_chain_seconds"]) + steps_after * self.stats["llm_seconds"] / calls
+        return float(self.stats["longest_chain_seconds"] + steps_after * self.stats["llm_seconds"] / calls)
 
     @property
     def work(self) -> float:

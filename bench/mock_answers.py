@@ -26,7 +26,8 @@ LABELS = (
     "failure to ask for clarification",
     "repetition",
 )
-FAILING_SHARE_PERCENT = 33
+FAILING_PERCENT = 33
+"""Of the turns with a low score, those whose label is a failure."""
 
 _TOPICS = (
     "how long I may keep the shoes before I have to send them back to you",
@@ -86,9 +87,14 @@ def _messages(items: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]
 
 
 class Mock:
-    """Answers requests. The only state is the number of the next conversation's ticket."""
+    """Answers requests. The only state is the number of the next conversation's ticket.
 
-    def __init__(self) -> None:
+    `low_percent` is the share of turns with low scores: the peer asks for a failure label only there, we in the one call of
+    each turn.
+    """
+
+    def __init__(self, low_percent: int) -> None:
+        self._low_percent = low_percent
         self._next_ticket = 0
 
     def answer(self, request: Request) -> tuple[str, int | None]:
@@ -96,7 +102,7 @@ class Mock:
         if request.role == "simulated_user" and not request.schema_name:
             return self._user(request)
         if request.role == "judge":
-            return json.dumps(_judgement(request)), None
+            return json.dumps(_judgement(request, self._low_percent)), None
         return json.dumps(_analysis(request)), None
 
     def _user(self, request: Request) -> tuple[str, int]:
@@ -126,18 +132,19 @@ def _hash(*parts: object) -> int:
     return zlib.crc32(":".join(map(str, parts)).encode())
 
 
-def _judgement(request: Request) -> object:
+def _judgement(request: Request, low_percent: int) -> object:
     text = request.messages[-1][1]
     found = _ANSWER.findall(text)
     ticket, number = (int(part) for part in found[-1]) if found else (0, 0)
-    failed = _hash("turn", ticket, number) % 100 < FAILING_SHARE_PERCENT
+    low = _hash("turn", ticket, number) % 100 < low_percent
+    failed = low and _hash("failed", ticket, number) % 100 < FAILING_PERCENT
     label = LABELS[_hash("label", ticket, number) % len(LABELS)] if failed else "no failure"
     reason = (
         f"In ticket {ticket}, answer {number}, "
         + (f'the agent shows "{label}", by cause {_hash("cause", ticket, number) % 3}: ' if failed else "all is well: ")
         + "it tells the user where to look and when counting starts, and the knowledge says the same in other words."
     )
-    score = 2 if failed else 4
+    score = 2 if low else 4
     goal_reached = _hash("goal", ticket) % 4 > 0
     rubric = request.messages[0][1].lower()
     if request.schema_name == "ScoreSchema":  # the peer's: one metric a call; told apart by its own rubric
@@ -161,7 +168,7 @@ def _analysis(request: Request) -> object:
         return _peer_errors(request.prompt)
     if "groups" in request.schema.get("properties", {}):
         return _groups(request.messages[-1][1])
-    return fill(request.schema, request.schema)
+    return _fill(request.schema)
 
 
 def _peer_errors(prompt: str) -> object:
@@ -197,19 +204,14 @@ def _cause(text: str) -> str:
     return found[1] if found else "none"
 
 
-def fill(schema: Mapping[str, Any], root: Mapping[str, Any]) -> object:
-    """The smallest answer that a JSON schema takes."""
-    if "$ref" in schema:
-        return fill(root["$defs"][schema["$ref"].rpartition("/")[2]], root)
+def _fill(schema: Mapping[str, Any]) -> object:
+    """A small answer that a JSON schema takes."""
     if "enum" in schema:
         return schema["enum"][0]
-    kind = schema.get("type")
-    if kind == "object":
-        return {name: fill(inner, root) for name, inner in schema.get("properties", {}).items()}
-    if kind == "array":
-        return [fill(schema["items"], root)]
-    if kind in {"integer", "number"}:
+    if schema["type"] == "object":
+        return {name: _fill(inner) for name, inner in schema["properties"].items()}
+    if schema["type"] == "array":
+        return [_fill(schema["items"])]
+    if schema["type"] == "integer":
         return 0
-    if kind == "boolean":
-        return False
     return "Say in the prompt that the agent checks the knowledge before it answers, and quotes what it found there."

@@ -1,6 +1,6 @@
 """The mock server, a process of its own: OpenAI's chat completions and responses, and the agent; every answer takes its time.
 
-    python -m bench.mock_server [--llm-seconds 0.5] [--agent-seconds 0.3] [--jitter 0]
+    python -m bench.mock_server [--llm-seconds 0.5] [--agent-seconds 0.3] [--jitter 0] [--low-percent 92]
 
 Prints its port. `GET /stats` returns what was counted since `POST /reset`. HTTP is done here in a few lines on bare
 asyncio, so that the server has a small share in what is measured on the same machine.
@@ -27,9 +27,11 @@ class Server:
     Parameters:
         llm_seconds, agent_seconds: how long an answer takes.
         jitter: share by which it varies to both sides, 0-1; by the request's text, so that it is the same every time.
+        low_percent: see `Mock`.
     """
 
-    def __init__(self, llm_seconds: float, agent_seconds: float, jitter: float) -> None:
+    def __init__(self, llm_seconds: float, agent_seconds: float, jitter: float, low_percent: int) -> None:
+        self._low_percent = low_percent
         self._llm_seconds = llm_seconds
         self._agent_seconds = agent_seconds
         self._jitter = jitter
@@ -38,7 +40,7 @@ class Server:
     def reset(self) -> None:
         """Forget everything."""
         self._counts = Counts()
-        self._mock = Mock()
+        self._mock = Mock(self._low_percent)
 
     def handle(self, method: str, path: str, body: bytes, send: Callable[[int, object], None]) -> None:
         """Answer one request, now or later."""
@@ -183,9 +185,11 @@ def main() -> None:
     parser.add_argument("--llm-seconds", type=float, default=0.5)
     parser.add_argument("--agent-seconds", type=float, default=0.3)
     parser.add_argument("--jitter", type=float, default=0.0, help="share by which latencies vary, 0-1")
+    parser.add_argument("--low-percent", type=int, default=92, help="share of turns with low scores, 0-100")
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
-    asyncio.run(serve(Server(options.llm_seconds, options.agent_seconds, options.jitter), options.port))
+    server = Server(options.llm_seconds, options.agent_seconds, options.jitter, options.low_percent)
+    asyncio.run(serve(server, options.port))
 
 
 if __name__ == "__main__":
