@@ -15,6 +15,7 @@ from arksim_ci.action.publication import publication_of, report_context
 from arksim_ci.action.results import exit_code_of_step
 from arksim_ci.action.set_up import set_up
 from arksim_ci.action.settings import load, missing_secrets, overrides_of
+from arksim_ci.action.stopping import CANCELLED, MOST_SECONDS, unless_stopped
 from arksim_ci.action.trust import SKIPPED_TITLE, MissingSecrets, who_is_withheld, with_trust_checked
 from arksim_ci.action.within_reach import within_reach
 from arksim_ci.config.environment import hide_our_environment, without_tokens
@@ -112,8 +113,9 @@ class _Gate:
         made = missing_folders([folder for folder in folders if folder], workspace)
         try:
             _claim(OutputFolder(config.output_dir))
-            result = await self._run(config)
-            if result is None:
+            result = await unless_stopped(job.world.stop, self._run(config), MOST_SECONDS) or CANCELLED
+            if isinstance(result, Ending):
+                self._not_begun(result)
                 return EXIT_INTERNAL_ERROR
         finally:
             cached = config.cache_dir.rglob("*") if config.cache_dir and config.cache_dir in made else ()
@@ -123,8 +125,8 @@ class _Gate:
         give_to_owner((*files, result.folder / JOURNAL), workspace)
         return await self._publish(config, result, files)
 
-    async def _run(self, config: RunConfig) -> RunResult | None:
-        """Run between set-up and clean-up; None where the set-up failed so early that there is nothing to report on."""
+    async def _run(self, config: RunConfig) -> RunResult | Ending:
+        """Run between set-up and clean-up; how it ended, where that was so early that there is nothing to report on."""
         job, relay = self.job, LLMRelay()
         guest = ActionGuest(relay, self.environment, job.world.user_venv, job.workflow.log)
         async with AsyncExitStack() as stack:
@@ -132,10 +134,10 @@ class _Gate:
             ended = await set_up(job, config, self.command, self.environment, stack)
             plan = await self._plan(guest, ended)
             if plan is None:
-                self._not_begun(ended)
-                return None
+                return ended or CANCELLED
             if ended is None:
-                plan, ended = await within_reach(job, plan)
+                found = await unless_stopped(job.world.stop, within_reach(job, plan))
+                plan, ended = found or (plan, CANCELLED)
             return await run(
                 plan,
                 self._surroundings(),
@@ -162,9 +164,9 @@ class _Gate:
             return None
         return replace(plan, secrets=tuple(dict.fromkeys((*plan.secrets, *self.job.secrets()))))
 
-    def _not_begun(self, ended: Ending | None) -> None:
-        cause = self.job.workflow.redact(ended.cause if ended else "")
-        self.job.workflow.summary(f"## ⚠️ Not run: the set-up failed\n\n{block(cause)}")
+    def _not_begun(self, ended: Ending) -> None:
+        what = "cancelled" if ended.status == "CANCELLED" else "the set-up failed"
+        self.job.workflow.summary(f"## ⚠️ Not run: {what}\n\n{block(self.job.workflow.redact(ended.cause))}")
         self.job.workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
 
     def _surroundings(self) -> Surroundings:

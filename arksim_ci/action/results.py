@@ -62,6 +62,8 @@ def scenario_lines(path: Path | None) -> Mapping[str, int]:
         lines, _ = scan(text)
     except (ConfigError, ValueError, AttributeError, RecursionError):
         return {}
+    if not isinstance(listed, list):
+        return {}
     return {
         str(item.get("scenario_id")): lines[("scenarios", index, "scenario_id")]
         for index, item in enumerate(listed)

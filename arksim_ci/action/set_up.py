@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 from arksim_ci.action.job import Job
+from arksim_ci.action.stopping import CANCELLED, unless_stopped
 from arksim_ci.agents.commands import SetUpFailed
 from arksim_ci.agents.process import AgentCommands, started
 from arksim_ci.agents.requirements import install_requirements, make_venv
@@ -38,10 +38,10 @@ async def set_up(
         return None
     job.workflow.group("Setting up")
     try:
-        done = await _unless_stopped(job.world.stop, _work(job, config, command, environment, stack))
+        done = await unless_stopped(job.world.stop, _work(job, config, command, environment, stack))
     except SetUpFailed as error:
         return failed(job, str(error), "arksim: the set-up failed")
-    return None if done else Ending("CANCELLED", "the run was cancelled")
+    return None if done else CANCELLED
 
 
 def failed(job: Job, cause: str, title: str) -> Ending:
@@ -53,7 +53,7 @@ def failed(job: Job, cause: str, title: str) -> Ending:
 
 async def _work(
     job: Job, config: RunConfig, command: Command, environment: Mapping[str, str], stack: AsyncExitStack
-) -> None:
+) -> bool:
     given, venv, workspace = job.inputs, job.world.user_venv, job.context.workspace
     redact, log = job.workflow.redact, job.workflow.log
     if given.requirements:
@@ -75,19 +75,4 @@ async def _work(
         python=python,
     )
     await stack.enter_async_context(started(commands, redact=redact, log=log))
-
-
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[object, object, None]) -> bool:
-    """Do the work; cancel it once `stop` is set. Returns whether it was done."""
-    task = asyncio.ensure_future(work)
-    stopped = asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        stopped.cancel()
-        task.cancel()
-    await asyncio.wait({task})
-    if task.cancelled():
-        return False
-    task.result()
     return True

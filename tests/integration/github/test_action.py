@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import zipfile
 from io import BytesIO
 
@@ -247,6 +248,33 @@ async def test_cancelling_keeps_what_is_finished_and_publishes_what_is_quick(
     assert ended.outputs["exit-code"] == "3"
     assert "the run was cancelled" in github.bodies()[0]
     assert results.artifacts == []
+
+
+async def test_cancelling_while_the_agent_starts_stops_it_and_says_so(step: Step, github: FakeGitHub) -> None:
+    (step.folder / "user" / "bin").mkdir(parents=True)
+    (step.folder / "user" / "bin" / "python").symlink_to("/usr/bin/env")
+    pid = step.folder / "pid"
+    step.inputs |= {"agent-command": f"echo $$ > {pid}; exec sleep 60", "agent-health-url": "http://127.0.0.1:9/health"}
+    asyncio.get_running_loop().call_later(1.0, step.stop.set)
+    ended = await step.run()
+    assert ended.code == 3, ended.log
+    assert ended.file("verdict.json")["status"] == "CANCELLED"
+    assert "the run was cancelled" in github.bodies()[0]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+async def test_cancelling_while_a_server_is_looked_for_ends_at_once(step: Step, server: ScriptedServer) -> None:
+    async def slow(host: str, port: int) -> bool:
+        step.stop.set()
+        await asyncio.sleep(60)
+        return False
+
+    step.in_container, step.accepts = True, slow
+    ended = await step.run()
+    assert ended.code == 3, ended.log
+    assert ended.file("verdict.json")["status"] == "CANCELLED"
+    assert server.requests["llm"] == []
 
 
 async def test_a_bug_of_ours_is_3_with_its_traceback_in_the_log(step: Step) -> None:
