@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from arksim_ci.config.describe import unknown_name
 from arksim_ci.config.errors import Problem
@@ -10,7 +11,6 @@ from arksim_ci.config.loaded import LoadedConfig
 from arksim_ci.config.model import RunConfig
 from arksim_ci.config.validation import show
 from arksim_ci.schema.custom_metric import CustomMetric
-from arksim_ci.schema.expectation import Gates
 from arksim_ci.schema.vocabulary import (
     AGENT_BEHAVIOR_FAILURE,
     BEHAVIOR_FAILURE_LABELS,
@@ -25,6 +25,9 @@ from arksim_ci.schema.vocabulary import (
     TURN_SCALE,
     normalize_label,
 )
+
+if TYPE_CHECKING:
+    from arksim_ci.schema.expectation import Gates
 
 ASSERTIONS = "assertions"
 """The check that holds the assertions of all scenarios; `min_pass_rate` may map it."""
@@ -52,6 +55,8 @@ def metrics_that_run(metrics_to_run: Sequence[str]) -> tuple[str, ...]:
 def gates(config: RunConfig) -> Gates:
     """The gates of a configuration. Labels are normalized by `normalize_label`, so that they can be compared."""
     labels = config.qualitative_failure_labels or {}
+    from arksim_ci.schema.expectation import Gates  # noqa: PLC0415  (a configuration error does not pay for it)
+
     return Gates(
         numeric_thresholds=dict(config.numeric_thresholds or {}),
         qualitative_failure_labels={

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from arksim_ci.config.agent_rules import agent_mistakes, agent_warnings, url_mistake
 from arksim_ci.config.document import KeyPath
 from arksim_ci.config.model import RunConfig
 from arksim_ci.config.path_rules import file_mistake, path_mistakes
 from arksim_ci.config.variable_names import refusal
-from arksim_ci.schema.verdict import Command
 
-LoadCommand = Command | Literal["validate"]
+if TYPE_CHECKING:
+    from arksim_ci.schema.verdict import Command
+
+LoadCommand: TypeAlias = "Command | Literal['validate']"
 """The command that a configuration is loaded for. `validate` checks what the configuration is made for."""
 
 Found = tuple[KeyPath, str]

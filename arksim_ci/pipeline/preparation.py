@@ -18,12 +18,12 @@ from arksim_ci.config.variables import resolve_agent, secrets
 from arksim_ci.schema.custom_metric import CustomMetric
 from arksim_ci.schema.scenario import Scenarios
 from arksim_ci.schema.simulation import Simulation
-from arksim_ci.schema.verdict import Command
 
 if TYPE_CHECKING:
     from arksim_ci.config.document import Document
     from arksim_ci.config.overrides import Overrides
     from arksim_ci.config.providers import ProviderSettings
+    from arksim_ci.schema.verdict import Command
 
 
 class LoadsUserCode(Protocol):
