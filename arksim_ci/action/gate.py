@@ -88,7 +88,7 @@ def _forget_verdict(job: Job, command: Command, overrides: Sequence[Overrides], 
     with contextlib.suppress(ConfigError, OSError):
         loaded, _ = examine(job.inputs.config, overrides, environment=environment, command=command)
         folder = loaded.config.output_dir
-        if folder.is_relative_to(job.context.workspace) and not folder.is_symlink():
+        if folder.resolve().is_relative_to(job.context.workspace.resolve()):
             (folder / VERDICT).unlink(missing_ok=True)
 
 

@@ -95,12 +95,12 @@ def outside_problems(loaded: LoadedConfig, workspace: Path) -> list[Problem]:
         if path is not None and not path.is_relative_to(workspace) and not path.exists():
             found.append(loaded.problem(f"{path} is outside of the workspace; {MOUNTED}", *place))
     for place, path in writes:
-        if not path.is_relative_to(workspace) or path == workspace:
+        if not path.is_relative_to(workspace):
             found.append(
-                loaded.problem(
-                    f"{path} is not a place below the workspace, so its files would be lost: {MOUNTED}", *place
-                )
+                loaded.problem(f"{path} is outside of the workspace, so its files would be lost; {MOUNTED}", *place)
             )
+        elif not path.resolve().is_relative_to(workspace.resolve()):
+            found.append(loaded.problem(f"{path} leads out of the workspace through a symbolic link", *place))
     return found
 
 

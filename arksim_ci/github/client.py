@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import re
 import ssl
 import time
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from arksim_ci import __version__
+from arksim_ci.github.answers import Answer, GitHubRefused, PermissionMissing
 from arksim_ci.github.patience import MOST_SECONDS, POLICY, SECONDS_BETWEEN_WRITES, TRANSIENT, limit_seconds
 from arksim_ci.redaction import redactor
 from arksim_ci.reports.safe_text import log_text, one_line
@@ -23,6 +22,8 @@ from arksim_ci.retry import next_wait
 if TYPE_CHECKING:
     import aiohttp
 
+__all__ = ["Answer", "GitHubClient", "GitHubRefused", "PermissionMissing"]
+
 logger = logging.getLogger(__name__)
 
 PER_PAGE = 100
@@ -30,46 +31,6 @@ MOST_PAGES = 100
 LARGEST_ANSWER = 32 * 1024 * 1024
 _NEXT = re.compile(r'<([^>]+)>\s*;[^,]*\brel="next"')
 _WRITES = {"POST", "PATCH", "PUT", "DELETE"}
-
-
-class GitHubRefused(Exception):
-    """GitHub did not do what it was asked. `status` is 0 where no answer came. The text holds no secret."""
-
-    def __init__(self, message: str, status: int = 0) -> None:
-        self.status = status
-        super().__init__(message)
-
-
-class PermissionMissing(GitHubRefused):
-    """The token may not do this. `accepted` is what GitHub says would do, where it does."""
-
-    def __init__(self, message: str, status: int, accepted: str = "") -> None:
-        self.accepted = accepted
-        super().__init__(message, status)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An HTTP answer; `headers` have lower-case names."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes = field(repr=False)
-    url: str = ""
-
-    def json(self) -> Any:
-        """The parsed body; None where it is no JSON."""
-        try:
-            return json.loads(self.body) if self.body else None
-        except (ValueError, RecursionError):
-            return None
-
-    @property
-    def message(self) -> str:
-        """What the body says of an error."""
-        value = self.json()
-        text = value.get("message") if isinstance(value, dict) else None
-        return text if isinstance(text, str) else ""
 
 
 class GitHubClient:

@@ -411,3 +411,23 @@ async def test_an_agent_out_of_reach_names_the_ways_out_everywhere(
         for word in ("0.0.0.0", "services:", "agent-command"):
             assert word in text
     assert server.requests["llm"] == []
+
+
+@pytest.mark.parametrize("key", ["output_dir", "output_file_path"])
+async def test_results_are_never_written_through_a_link_out_of_the_workspace(step: Step, key: str) -> None:
+    outside = step.folder / "outside"
+    outside.mkdir()
+    (step.workspace / "link").symlink_to(outside)
+    step.project.config[key] = "link/below/simulation.json"
+    ended = await step.run()
+    assert ended.code == 2, ended.log
+    assert f"{key}: " in ended.log
+    assert "symbolic link" in ended.log
+    assert list(outside.iterdir()) == []
+
+
+async def test_the_workspace_itself_may_be_the_output_folder(step: Step) -> None:
+    step.project.config |= {"output_dir": "."}
+    ended = await step.run()
+    assert ended.code == 0, ended.log
+    assert ended.outputs["verdict-file"] == "verdict.json"
