@@ -60,6 +60,7 @@ def _outcome(conversation: ExpectedConversation) -> tuple[Outcome, list[Assertio
                 match_mode=assertion.match_mode,
                 expected=[call.model_dump() for call in assertion.expected],
                 actual=[_as_made(call) for call in actual],
+                diff=list(result.diff),
             )
         )
     gaps: tuple[NotMeasured, ...] = ()

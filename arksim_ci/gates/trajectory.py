@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from arksim_ci.gates.call_diff import call_diff, order_diff
 from arksim_ci.schema.scenario import ExpectedToolCall
 from arksim_ci.schema.simulation import ToolCall
 
@@ -32,13 +33,14 @@ class MatchResult:
     """What matching found.
 
     `missing` are the expected calls that no actual call matches; `extra` the names of the actual calls that the mode
-    does not allow. With `extra`, no later call could make the conversation match.
+    does not allow. With `extra`, no later call could make the conversation match. `diff` shows both, where it did not pass.
     """
 
     passed: bool
     explanation: str
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    diff: tuple[str, ...] = ()
 
 
 def match(expected: Sequence[ExpectedToolCall], actual: Sequence[ToolCall], mode: MatchMode) -> MatchResult:
@@ -48,20 +50,37 @@ def match(expected: Sequence[ExpectedToolCall], actual: Sequence[ToolCall], mode
         Whether they match in this mode, and a sentence that says what is missing, too much or out of order.
     """
     if not expected:
-        extra = tuple(call.name for call in actual)
-        return MatchResult(not extra, _explain((), extra) or "No tool was called, as asserted.", extra=extra)
+        return _result(expected, actual, [], list(range(len(actual))), "No tool was called, as asserted.")
     if mode == "within":
-        extra = tuple(call.name for call in actual if not any(_call_matches(wanted, call) for wanted in expected))
-        return MatchResult(not extra, _explain((), extra) or "Only expected tools were called.", extra=extra)
+        extra = [place for place, call in enumerate(actual) if not any(_call_matches(each, call) for each in expected)]
+        return _result(expected, actual, [], extra, "Only expected tools were called.")
 
     partner = _most_pairs(expected, actual)
     taken = set(partner.values())
-    missing = tuple(wanted.name for place, wanted in enumerate(expected) if place not in partner)
-    extra = tuple(call.name for place, call in enumerate(actual) if place not in taken) if mode != "contains" else ()
-    problem = _explain(missing, extra)
-    if not problem and mode == "strict":
-        problem = _out_of_order(expected, actual)
-    return MatchResult(not problem, problem or "All expected calls were made.", missing, extra)
+    missing = [place for place in range(len(expected)) if place not in partner]
+    extra = [place for place in range(len(actual)) if place not in taken] if mode != "contains" else []
+    if mode == "strict" and not missing and not extra:
+        wrong = [place for place, wanted in enumerate(expected) if not _call_matches(wanted, actual[place])]
+        if wrong:
+            return MatchResult(
+                False, _out_of_order(expected, actual, wrong[0]), diff=order_diff(expected, actual, wrong)
+            )
+    return _result(expected, actual, missing, extra, "All expected calls were made.")
+
+
+def _result(
+    expected: Sequence[ExpectedToolCall],
+    actual: Sequence[ToolCall],
+    missing: Sequence[int],
+    extra: Sequence[int],
+    fine: str,
+) -> MatchResult:
+    if not missing and not extra:
+        return MatchResult(True, fine)
+    missing_names = tuple(expected[place].name for place in missing)
+    extra_names = tuple(actual[place].name for place in extra)
+    shown = call_diff(expected, actual, missing, extra)
+    return MatchResult(False, _explain(missing_names, extra_names), missing_names, extra_names, shown)
 
 
 def _call_matches(expected: ExpectedToolCall, actual: ToolCall) -> bool:
@@ -127,11 +146,8 @@ def _most_pairs(expected: Sequence[ExpectedToolCall], actual: Sequence[ToolCall]
     return partner
 
 
-def _out_of_order(expected: Sequence[ExpectedToolCall], actual: Sequence[ToolCall]) -> str:
-    for place, (wanted, call) in enumerate(zip(expected, actual, strict=True), start=1):
-        if not _call_matches(wanted, call):
-            return f"Out of order: call {place} should be {wanted.name}, it is {call.name}."
-    return ""
+def _out_of_order(expected: Sequence[ExpectedToolCall], actual: Sequence[ToolCall], place: int) -> str:
+    return f"Out of order: call {place + 1} should be {expected[place].name}, it is {actual[place].name}."
 
 
 def _explain(missing: tuple[str, ...], extra: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from arksim_ci.reports.agent_markdown import agent_html
+from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
 from arksim_ci.reports.conversation_views import STATUSES, ConversationViews
 from arksim_ci.reports.figures import count, date, needed, percent, reached
@@ -24,6 +25,7 @@ from arksim_ci.schema.vocabulary import SEVERITIES
 _LONGEST_TEXT = 4000
 _DIFF_LINES = 200
 _LINKS_SHOWN = 12
+_CALL_DIFFS_SHOWN = 50
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,10 @@ def render_html_report(results: Results) -> str:
         when=date(verdict.run.started_at),
         offline=OFFLINE_NOTE if verdict.judge.provider == OFFLINE else "",
         failures=[Markup(each) for each in failure_sentences(results, words)],  # noqa: S704  (escaped by `words`)
+        call_diffs=[
+            (visible(each.scenario_id), visible(each.match_mode), each.where, _diff_lines(each.diff, "verdict.json"))
+            for each in call_diffs(results)[:_CALL_DIFFS_SHOWN]
+        ],
         warnings=[visible(each) for each in verdict.warnings],
         checks=[_check(each, results) for each in verdict.checks],
         errors=[_error(each, results, views) for each in results.errors],
@@ -172,13 +178,13 @@ def _fix(advice: Recommendation) -> FixView:
     )
 
 
-def _diff_lines(diff: str) -> tuple[tuple[str, str], ...]:
-    """Each line of a diff with its kind: added, removed, place, or nothing. A very long one is cut, and says so."""
+def _diff_lines(diff: str, whole_in: str = "recommendations.json") -> tuple[tuple[str, str], ...]:
+    """Each line of a diff with its kind: added, removed, place, or nothing. A very long one is cut, and says where it is whole."""
     kinds = {"+": "a", "-": "r", "@": "m"}
     lines = visible(diff).strip("\n").split("\n")
     shown = [(kinds.get(line[:1], ""), cut(line, 1000)) for line in lines[:_DIFF_LINES]]
     if len(lines) > _DIFF_LINES:
-        shown.append(("m", f"… and {count(len(lines) - _DIFF_LINES, 'more line')} in recommendations.json"))
+        shown.append(("m", f"… and {count(len(lines) - _DIFF_LINES, 'more line')} in {whole_in}"))
     return tuple(shown)
 
 

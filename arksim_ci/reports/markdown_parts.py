@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from arksim_ci.reports.call_diffs import CallDiff, call_diffs
 from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.figures import count, needed, number, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
@@ -70,6 +71,7 @@ class Parts:
     notices: tuple[Markdown, ...]
     failures: tuple[Markdown, ...]
     more_failures: int
+    call_diffs: tuple[tuple[Markdown, Markdown], ...]
     warnings: tuple[Markdown, ...]
     more_warnings: int
     checks: tuple[Markdown, ...]
@@ -100,6 +102,7 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
         notices=tuple(_notices(results, context)),
         failures=tuple(sentences[: limits.failures]),
         more_failures=max(len(sentences) - limits.failures, 0),
+        call_diffs=tuple(_call_diff(each, limits) for each in call_diffs(results)[: limits.failures]),
         warnings=tuple(line(each, 400) for each in verdict.warnings[: limits.warnings]),
         more_warnings=max(len(verdict.warnings) - limits.warnings, 0),
         checks=tuple(_check_row(each, results) for each in checks[: limits.checks]),
@@ -113,6 +116,12 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
         judge=_judge(results),
         marker=Markdown(context.marker),
     )
+
+
+def _call_diff(difference: CallDiff, limits: Limits) -> tuple[Markdown, Markdown]:
+    mode = html_code(difference.match_mode)
+    title = f"{html_code(difference.scenario_id)}: {mode} match, {difference.where}"
+    return Markdown(title), fence(difference.diff, "diff", limits.diff)
 
 
 def _facts(results: Results, context: CommentContext, *, with_agent: bool) -> Markdown:

@@ -110,7 +110,10 @@ class FailureLabelFound(BaseModel):
 
 
 class AssertionFailed(BaseModel):
-    """The tool calls of a conversation are not those that its scenario asserts."""
+    """The tool calls of a conversation are not those that its scenario asserts.
+
+    Each line of `diff` is a call: `- ` asserted and not made, `+ ` made and not allowed, two spaces for what is fine.
+    """
 
     type: Literal["ASSERTION_FAILED"] = "ASSERTION_FAILED"
     conversation_id: str
@@ -118,6 +121,7 @@ class AssertionFailed(BaseModel):
     match_mode: str
     expected: list[dict[str, object]]
     actual: list[dict[str, object]]
+    diff: list[str] = Field(default_factory=list)
 
 
 Failure = Annotated[

@@ -585,6 +585,7 @@ def assertion_failed() -> Results:
             {"name": "order_card", "arguments": {}},
         ],
         actual=[{"name": "block_card", "arguments": {"last_digits": "4411"}}],
+        diff=['  block_card(last_digits="4411")', "- order_card(…)"],
     )
     return Results(verdict(conversations, [check], [failure]), simulation(conversations), evaluation(conversations, {}))
 
@@ -774,6 +775,7 @@ def hostile(text: str) -> Results:
             match_mode=text,
             expected=[{"name": text, "arguments": {text: text}}],
             actual=[],
+            diff=[f"- {text}({text}={text})", text],
         ),
         RunNotCompleted(status="FAILED", cause=text),
     ]

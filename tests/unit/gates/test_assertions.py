@@ -54,6 +54,7 @@ def test_a_failed_assertion_says_what_was_expected_and_what_was_called() -> None
             "match_mode": "unordered",
             "expected": [{"name": "lookup", "arguments": {}, "arg_match_mode": "ignore"}],
             "actual": [{"name": "search", "arguments": {}}],
+            "diff": ["+ search()", "- lookup(…)"],
         }
     ]
     assert check_of(verdict, "assertions").failing[0].value == "Missing: lookup. Not expected: search."
