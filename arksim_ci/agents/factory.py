@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ from arksim_ci.config.model import AgentConfig, ApiConfig, TraceReceiverConfig
 if TYPE_CHECKING:
     from arksim_ci.user_code.host import UserCodeHost
 
+logger = logging.getLogger(__name__)
+
 
 def connect(
     config: AgentConfig,
@@ -28,6 +31,7 @@ def connect(
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     now: Callable[[], float] = time.time,
     trace_receiver: TraceReceiverConfig | None = None,
+    note: Callable[[str], None] = logger.warning,
 ) -> AgentConnection:
     """Make the connection that a run's conversations share. Nothing is sent yet; the trace receiver's port is taken.
 
@@ -40,6 +44,7 @@ def connect(
         sleep: waits some seconds, between the tries of a request.
         now: seconds since the epoch.
         trace_receiver: where the agent's traces come in, if they do. Needs a running event loop.
+        note: is told what a user should know of the traces.
 
     Raises:
         ConfigError: the agent can't be reached in this way, or the trace receiver's port is not free.
@@ -50,7 +55,7 @@ def connect(
         return connection
     from arksim_ci.agents.traces import TracedConnection, TraceReceiver  # noqa: PLC0415
 
-    return TracedConnection(connection, TraceReceiver(trace_receiver))
+    return TracedConnection(connection, TraceReceiver(trace_receiver, note))
 
 
 def _connect(

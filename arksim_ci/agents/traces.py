@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from arksim_ci.agents.agent import Agent, AgentAnswer, AgentConnection
@@ -36,15 +37,17 @@ class TraceReceiver:
     The port is taken when this is made, so that a port that is not free is known before anything is spent.
     """
 
-    def __init__(self, config: TraceReceiverConfig) -> None:
-        """Take the port; nothing is served before `start`.
+    def __init__(self, config: TraceReceiverConfig, note: Callable[[str], None] = logger.warning) -> None:
+        """Take the port; nothing is served before `start`. `note` is told what a user should know, each thing once.
 
         Raises:
             ConfigError: the address can't be listened at.
         """
         self._wait_timeout = config.wait_timeout
         self._socket = _listen(config.host, config.port)
-        self._turns = OpenTurns()
+        self._note = note
+        self._noted: set[str] = set()
+        self._turns = OpenTurns(self._say)
         self._arrived = asyncio.Condition()
         self._runner: web.AppRunner | None = None
 
@@ -96,6 +99,11 @@ class TraceReceiver:
             if turn.batches == batches:
                 return
 
+    def _say(self, sentence: str) -> None:
+        if sentence not in self._noted:
+            self._noted.add(sentence)
+            self._note(sentence)
+
     async def _receive(self, request: web.Request) -> web.Response:
         from aiohttp import web  # noqa: PLC0415
 
@@ -106,10 +114,12 @@ class TraceReceiver:
             body = await request.read()
             spans = read_json(body) if kind == _JSON else read_protobuf(body)
         except NotOtlp as error:
-            logger.warning("the trace receiver got a request that it can't read: %s", error)
+            self._say(f"the trace receiver got a request that it can't read: {error}")
             return web.Response(status=400, text=str(error))
         except ProtobufMissing:
-            logger.warning("the agent sends traces as protobuf: pip install 'arksim-action[traces]'")
+            self._say(
+                "the agent sends traces as protobuf, which is not understood here: pip install 'arksim-action[traces]'"
+            )
             return web.Response(status=415, text="install arksim-action[traces] for protobuf, or send JSON")
         if self._turns.take(spans):
             async with self._arrived:

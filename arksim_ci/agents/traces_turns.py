@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from arksim_ci.agents.trace_context import CONVERSATION_ID, TURN_ID, parent_span_id, trace_id
@@ -43,7 +43,9 @@ class OpenTurns:
     of which another span of the trace tells.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[str], None] = logger.warning) -> None:
+        """Start without turns. `note` is told what a user should know."""
+        self._note = note
         self._turns: dict[TurnKey, TurnSpans] = {}
         self._of_trace: dict[str, TurnKey] = {}
         self._in_hand: dict[str, list[Span]] = {}
@@ -104,10 +106,9 @@ class OpenTurns:
     def _say_too_late(self, conversation_id: str) -> None:
         if conversation_id in self._ended:
             self._ended.discard(conversation_id)
-            logger.warning(
-                "spans of conversation %s came after their turn was judged; raise trace_receiver.wait_timeout, or let the "
-                "agent send its spans before it answers",
-                conversation_id,
+            self._note(
+                "an agent's spans came after their turn was over and are not counted; raise trace_receiver.wait_timeout, or "
+                "let the agent send its spans sooner"
             )
 
 

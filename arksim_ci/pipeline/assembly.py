@@ -66,5 +66,6 @@ def agent_of(plan: Plan, host: UserCodeHost, around: Surroundings, redact: Calla
         host=host,
         sleep=around.sleep,
         trace_receiver=plan.config.trace_receiver,
+        note=lambda sentence: around.progress.note(redact(sentence)),
     )
     return RedactedConnection(connection, redact)

@@ -95,7 +95,15 @@ class A2AServer:
     statuses that the next requests get instead of an answer.
     """
 
-    def __init__(self, script: Script, *, streaming: bool = True, binding: str = "JSONRPC", card_url: str = "") -> None:
+    def __init__(
+        self,
+        script: Script,
+        *,
+        streaming: bool = True,
+        binding: str = "JSONRPC",
+        card_url: str = "",
+        version: str = "1.0",
+    ) -> None:
         self.script = script
         self.turns: list[Turn] = []
         self.card_requests: list[dict[str, str]] = []
@@ -110,7 +118,7 @@ class A2AServer:
             default_input_modes=["text/plain"],
             default_output_modes=["text/plain"],
             supported_interfaces=[
-                AgentInterface(url=card_url or self.url, protocol_binding=binding, protocol_version="1.0")
+                AgentInterface(url=card_url or self.url, protocol_binding=binding, protocol_version=version)
             ],
             skills=[AgentSkill(id="orders", name="Orders", description="Looks orders up", tags=["orders"])],
             capabilities=AgentCapabilities(
@@ -121,7 +129,11 @@ class A2AServer:
             agent_executor=_Executor(self), task_store=InMemoryTaskStore(), agent_card=self.card
         )
         routes: list[BaseRoute] = [*create_agent_card_routes(self.card)]
-        routes += create_jsonrpc_routes(handler, "/") if binding == "JSONRPC" else create_rest_routes(handler)
+        routes += (
+            create_jsonrpc_routes(handler, "/", enable_v0_3_compat=version != "1.0")
+            if binding == "JSONRPC"
+            else create_rest_routes(handler)
+        )
         self._app = Starlette(routes=routes)
         self._server = uvicorn.Server(
             uvicorn.Config(

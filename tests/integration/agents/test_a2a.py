@@ -64,6 +64,14 @@ async def test_a_task_is_followed_to_its_end_by_every_way(streaming: bool, bindi
     )
 
 
+@pytest.mark.parametrize("streaming", [True, False])
+async def test_an_agent_of_the_protocol_before_1_0_is_understood(streaming: bool) -> None:
+    with A2AServer(shop, streaming=streaming, version="0.3") as server:
+        answer = await ask(server, "ORD-7")
+    assert answer.content.replace("\n", "") == "About ORD-7: shipped."
+    assert [call.name for call in answer.tool_calls] == ["get_order"]
+
+
 async def test_the_card_is_fetched_once_and_each_conversation_has_its_context() -> None:
     async def echo(turn: Turn) -> None:
         await turn.say(f"{turn.text} to you, too")

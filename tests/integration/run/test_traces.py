@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.error
 import urllib.request
 from typing import Any
 
@@ -76,6 +77,20 @@ def test_without_traces_the_assertion_fails(project: Project, server: ScriptedSe
     finished = project.run()
     assert finished.code == 1, finished.err
     assert finished.failures == ["ASSERTION_FAILED"] * 2
+
+
+def test_traces_that_can_not_be_read_are_said_once(project: Project, server: ScriptedServer, port: int) -> None:
+    project.config["trace_receiver"]["wait_timeout"] = 0.2
+
+    def agent(request: Request) -> Reply:
+        with pytest.raises(urllib.error.HTTPError, match="400"):
+            send(port, [])  # type: ignore[arg-type]
+        return Reply(content="It is shipped.")
+
+    server.agent = agent
+    finished = project.run()
+    assert finished.code == 1, finished.err
+    assert finished.err.count("the trace receiver got a request that it can't read: no OTLP JSON") == 1
 
 
 def test_a_port_that_is_taken_ends_the_run_before_anything_is_spent(
