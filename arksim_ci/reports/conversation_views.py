@@ -72,7 +72,7 @@ class ConversationView:
 
 @dataclass(frozen=True)
 class ConversationViews:
-    """All conversations of the page."""
+    """All conversations of the page, worst first. Each is made when its turn comes, so that a large run is never held twice."""
 
     results: Results
 
@@ -81,10 +81,27 @@ class ConversationViews:
         """The page's anchor of each conversation: `c1`, `c2`, ... in the order of simulation.json."""
         return {name: f"c{index}" for index, name in enumerate(self.results.conversations, start=1)}
 
-    def all(self) -> list[ConversationView]:
-        """Every conversation, worst first."""
-        views = [self._view(each) for each in self.results.conversations.values()]
-        return sorted(views, key=lambda view: STATUSES.index(view.status))
+    def __len__(self) -> int:
+        return len(self.results.conversations)
+
+    def __iter__(self) -> Iterator[ConversationView]:
+        held = sorted(self.results.conversations.values(), key=lambda each: STATUSES.index(self._status(each)))
+        return map(self._view, held)
+
+    @cached_property
+    def statuses(self) -> list[str]:
+        """The statuses that occur, worst first."""
+        found = {self._status(each) for each in self.results.conversations.values()}
+        return [each for each in STATUSES if each in found]
+
+    @cached_property
+    def scenarios(self) -> list[str]:
+        """The ids of the scenarios that occur, as the page shows them."""
+        return sorted({visible(each.scenario_id) for each in self.results.conversations.values()})
+
+    def _status(self, conversation: Conversation) -> str:
+        scored = self.results.scored.get(conversation.conversation_id)
+        return scored.evaluation_status if scored else "Not judged"
 
     @cached_property
     def _failed_checks(self) -> dict[str, list[int]]:
@@ -99,7 +116,7 @@ class ConversationViews:
         anchor = self.anchors[conversation.conversation_id]
         turns = {turn.turn_id: turn for turn in scored.turn_scores} if scored else {}
         errors = {number for turn in turns.values() for number in self._numbers(turn)}
-        status = scored.evaluation_status if scored else "Not judged"
+        status = self._status(conversation)
         return ConversationView(
             anchor=anchor,
             id=visible(conversation.conversation_id),

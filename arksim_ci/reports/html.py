@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from arksim_ci.reports.agent_markdown import agent_html
 from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
-from arksim_ci.reports.conversation_views import STATUSES, ConversationViews
+from arksim_ci.reports.conversation_views import ConversationViews
 from arksim_ci.reports.figures import count, date, needed, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
 from arksim_ci.reports.results import NumberedError, Results
@@ -78,7 +78,6 @@ def render_html_report(results: Results) -> str:
         name=lambda text: Markup("<code>{}</code>").format(one_line(text, 120)),
         text=lambda text: escape(one_line(text, 300)),
     )
-    conversations = views.all()
     return render_html(
         "report.html.j2",
         policy=_policy(style, script),
@@ -101,9 +100,9 @@ def render_html_report(results: Results) -> str:
         errors=[_error(each, results, views) for each in results.errors],
         charts=distributions(results),
         heat=heat_map(results),
-        conversations=conversations,
-        statuses=[each for each in STATUSES if any(view.status == each for view in conversations)],
-        scenarios=sorted({view.scenario for view in conversations}),
+        conversations=views,
+        statuses=views.statuses,
+        scenarios=views.scenarios,
         judge=f"{one_line(verdict.judge.provider, 40)} {one_line(verdict.judge.model, 80)}",
     )
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import jinja2
 
 _FOLDER = Path(__file__).parent
+_PIECES = 1_000
 
 
 def render_markdown(template: str, **variables: object) -> str:
@@ -22,7 +23,9 @@ def render_markdown(template: str, **variables: object) -> str:
 
 def render_html(template: str, **variables: object) -> str:
     """Render an HTML template; what is not `markupsafe.Markup` is made visible and escaped."""
-    return _html().get_template(template).render(**variables)
+    stream = _html().get_template(template).stream(**variables)
+    stream.enable_buffering(_PIECES)  # `render` would hold a page of megabytes in pieces of a few characters
+    return "".join(stream)
 
 
 def read(name: str) -> str:
