@@ -21,6 +21,8 @@ from arksim_ci.config.model import Provider
 
 FAILURES_UNPROVEN: Final = 2
 FAILURES_PROVEN: Final = 5
+SCOUT_SECONDS: Final = 20.0
+"""Longest wait for what another question finds out: a server that hangs on one question must not hold up all others."""
 
 
 class Form(Enum):
@@ -145,19 +147,31 @@ class Forms:
         """Wait while another question finds out what the server honours; or be that question.
 
         The search ends with the first answer of the asked shape, and with anything that tells nothing of it (an
-        outage, a refusal by the model): then nobody waits any longer. A question for text (not `wanted`) never waits.
+        outage, a refusal by the model): then nobody waits any longer. Nobody waits for more than `SCOUT_SECONDS`, and a question
+        for text (not `wanted`) never does.
         """
-        if wanted and self._scouting:
-            async with self._scout:
-                if self._scouting:
-                    before = self._evidence
-                    try:
-                        yield
-                    finally:
-                        if self._evidence == before:
-                            self._scouting = False
-                    return
-        yield
+        if not (wanted and self._scouting and await self._scouts()):
+            yield
+            return
+        before = self._evidence
+        try:
+            yield
+        finally:
+            if self._evidence == before:
+                self._scouting = False
+            self._scout.release()
+
+    async def _scouts(self) -> bool:
+        """Wait for one's turn to find out, and say whether there is still something to find out. Then the turn is held."""
+        try:
+            async with asyncio.timeout(SCOUT_SECONDS):
+                await self._scout.acquire()
+        except TimeoutError:
+            self._scouting = False
+            return False
+        if not self._scouting:
+            self._scout.release()
+        return self._scouting
 
     def refused(self, form: Form) -> None:
         """The server refused this way. What was asked in an earlier way says nothing of the current one."""

@@ -68,7 +68,9 @@ def test_row_23_whoever_hangs_costs_its_own_conversation_only(project: Project, 
     }
 
     def user(request: Request) -> Reply:
-        return Reply(content="AGENT, hello?" if "AGENT" in request.text else talkative(request).content)
+        if "AGENT" in request.text:
+            return Reply(content="AGENT, hello?")
+        return Reply(content=talkative(request).content, delay=1.2 if "JUDGE" in request.text else 0)
 
     def judge(request: Request) -> Reply:
         return Reply(content=json.dumps(judgement(request)), delay=HANGS if "JUDGE" in request.text else 0)

@@ -198,3 +198,17 @@ async def test_a_question_for_text_never_waits() -> None:
         async with asyncio.timeout(1):
             async with forms.turn(wanted=False):
                 pass
+
+
+async def test_a_question_that_hangs_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arksim_ci.llm.structured.SCOUT_SECONDS", 0.01)
+    forms = Forms(forms_of("openai"))
+    passed: list[int] = []
+
+    async def ask(number: int) -> None:
+        async with forms.turn(wanted=True):
+            passed.append(number)
+
+    async with forms.turn(wanted=True):
+        await asyncio.wait_for(asyncio.gather(*(ask(number) for number in range(5))), 5)
+    assert sorted(passed) == [0, 1, 2, 3, 4]
