@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from arksim_ci.evaluation.failures import Failure
-from arksim_ci.llm.client import LLM, LLMError
+from arksim_ci.llm.client import LLM, AnswerInvalid, LLMError
 from arksim_ci.llm.questions.unique_errors import (
     FailureFacts,
     Grouping,
@@ -144,13 +144,15 @@ async def _group(category: str, failures: Sequence[Failure], llm: LLM, warn: Cal
     facts = tuple(_facts(ref, failure) for ref, failure in known.items())
     try:
         answer = await llm.ask(ask_grouping(GroupingFacts(category, facts)))
+        groups, left_out = arrange(known, answer.value)
+        if not groups:
+            raise AnswerInvalid("the answer names none of them")
     except LLMError as error:
         warn(
             f'The {len(failures)} failures "{category}" could not be grouped by root cause ({error}); '
             "those with near-same reasons stand together instead."
         )
         return near_same(failures)
-    groups, left_out = arrange(known, answer.value)
     causes = [Cause(text or _plain_description(found[0]), tuple(found)) for text, found in groups]
     return causes + [Cause(_plain_description(failure), (failure,)) for failure in left_out]
 

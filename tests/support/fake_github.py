@@ -146,6 +146,18 @@ class FakeGitHub:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         app = web.Application(client_max_size=8 * 1024 * 1024)
+        self.add_routes(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        self._loop.run_until_complete(runner.setup())
+        self._loop.run_until_complete(web.TCPSite(runner, self.host, 0, ssl_context=self._tls).start())
+        self.port = runner.addresses[0][1]
+        self._started.set()
+        self._loop.run_forever()
+        self._loop.run_until_complete(runner.cleanup())
+        self._loop.close()
+
+    def add_routes(self, app: web.Application) -> None:
+        """Let another server answer as this GitHub."""
         repository = f"/api/v3/repos/{REPOSITORY}"
         routes: list[tuple[str, str, Callable[[web.Request, Any], web.StreamResponse]]] = [
             ("POST", "/api/graphql", self._graphql),
@@ -165,14 +177,6 @@ class FakeGitHub:
         ]
         for method, path, answer in routes:
             app.router.add_route(method, path, self._handler(answer))
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        self._loop.run_until_complete(runner.setup())
-        self._loop.run_until_complete(web.TCPSite(runner, self.host, 0, ssl_context=self._tls).start())
-        self.port = runner.addresses[0][1]
-        self._started.set()
-        self._loop.run_forever()
-        self._loop.run_until_complete(runner.cleanup())
-        self._loop.close()
 
     def _handler(self, answer: Callable[[web.Request, Any], web.StreamResponse]) -> Any:
         async def handle(request: web.Request) -> web.StreamResponse:

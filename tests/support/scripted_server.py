@@ -137,8 +137,8 @@ class ScriptedServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 
-    def _serve(self) -> None:
-        asyncio.set_event_loop(self._loop)
+    def application(self) -> web.Application:
+        """What is served."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/chat/completions", self._llm)
         app.router.add_post("/v1/responses", self._llm)
@@ -146,6 +146,11 @@ class ScriptedServer:
         app.router.add_get("/v1/models/{model:.+}", self._models)
         app.router.add_post("/agent", self._agent)
         app.router.add_get("/.well-known/agent-card.json", self._card)
+        return app
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        app = self.application()
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
         site = web.TCPSite(runner, self.host, 0)
