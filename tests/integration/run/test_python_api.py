@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 import arksim_ci
 from tests.support.project import ROOT, Project, clean_environment, command_line, llm
-from tests.support.scripted_server import Reply, ScriptedServer
+from tests.support.scripted_server import Reply, ScriptedServer, wait_until
 
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.DOTALL)
 LABEL = "agent_behavior_failure"
@@ -137,6 +138,25 @@ def test_what_was_not_measured_passes_no_gate_of_ones_own(project: Project, serv
     assert not arksim_ci.check_numeric_thresholds(evaluator_output, {"helpfulness": 1})
     assert not arksim_ci.check_qualitative_failure_labels(evaluator_output, {LABEL: ["repetition"]})
     assert all(each.overall_agent_score < 0.7 for each in evaluator_output.conversations)
+
+
+def test_an_interrupt_ends_the_run_in_order(project: Project, server: ScriptedServer) -> None:
+    project.config["num_workers"] = 1
+    server.agent = lambda request: Reply(content="30 days.", delay=0 if request.number < 2 else 30)
+    project.write()
+    (project.folder / "script.py").write_text("import arksim_ci\narksim_ci.run('config.yaml')\n", encoding="utf-8")
+    process = subprocess.Popen(
+        [command_line()[0], "script.py"], stderr=subprocess.PIPE, text=True, env=clean_environment({})
+    )
+    wait_until(lambda: len(server.requests["agent"]) == 3, 20)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert err.strip().endswith("KeyboardInterrupt")
+    assert process.returncode != 0
+    verdict = json.loads((project.output_dir / "verdict.json").read_text(encoding="utf-8"))
+    assert verdict["status"] == "CANCELLED"
+    simulation = json.loads((project.output_dir / "simulation.json").read_text(encoding="utf-8"))
+    assert len(simulation["conversations"][0]["conversation_history"]) == 4
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
