@@ -159,6 +159,7 @@ class ScriptedServer:
         self._started.set()
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
+        self._loop.run_until_complete(_end_all_others())
         self._loop.close()
 
     async def _llm(self, raw: web.Request) -> web.StreamResponse:
@@ -206,6 +207,14 @@ class ScriptedServer:
         if reply.drip:
             return await _drip(raw, reply, json.dumps(body).encode())
         return web.json_response(body, status=reply.status, headers=reply.headers)
+
+
+async def _end_all_others() -> None:
+    """End what still hangs, as a test scripted it."""
+    hanging = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in hanging:
+        task.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)
 
 
 async def _drip(raw: web.Request, reply: Reply, body: bytes) -> web.StreamResponse:

@@ -26,7 +26,7 @@ HEADER = Header(inputs={}, simulation_id="s", evaluation_id="e", started_at="202
 
 def conversation(conversation_id: str, turns: int = 1, silence: Silence | None = None, cause: str = "") -> Conversation:
     history = [
-        Message(turn_id=turn, message_id=f"{turn}{role}", role=role, content="text")  # type: ignore[arg-type]
+        Message(turn_id=turn, message_id=f"{turn}{role}", role=role, content="text")
         for turn in range(turns)
         for role in ("simulated_user", "assistant")
     ]
