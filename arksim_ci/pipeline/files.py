@@ -97,9 +97,13 @@ def as_written(results: Results, redact: Redact) -> Results:
     Where a secret is a word of the format itself, the files can't be read again; the results stay as they are then.
     """
 
+    def in_file(text: str) -> str:
+        return redact(text).encode("utf-8", "replace").decode()
+
     def read(model: M) -> M:
-        text = as_json(model, redact).encode("utf-8", "replace")
-        return type(model).model_validate(json.loads(text))
+        value = model.model_dump(mode="python")
+        written = redact_json(value, in_file)
+        return model if written == value else type(model).model_validate(written)  # a large run is not held twice
 
     try:
         return Results(
