@@ -3,6 +3,7 @@ others but names, which the template escapes."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -37,6 +38,8 @@ class Distribution:
     mean: str
     unit: str
     bars: tuple[Bar, ...]
+    edges: tuple[str, ...] = ()
+    """The limits between the bars, one more than bars; empty where each bar is one score."""
 
     @property
     def described(self) -> str:
@@ -139,19 +142,27 @@ def _binned(name: str, values: Sequence[float], scale: tuple[float, float] | Non
     for value in values:
         counts[step_of(value, lowest, highest) - 1] += 1
     width = (highest - lowest) / _STEPS
-    labels = [f"{number(lowest + width * step)}–{number(lowest + width * (step + 1))}" for step in range(_STEPS)]
+    edges = [number(lowest + width * step) for step in range(_STEPS + 1)]
+    labels = [f"{low}–{high}" for low, high in itertools.pairwise(edges)]
     if highest <= lowest:
-        labels, counts = [number(highest)], [len(values)]
-    return _chart(name, values, unit, labels, counts)
+        edges, labels, counts = [], [number(highest)], [len(values)]
+    return _chart(name, values, unit, labels, counts, edges)
 
 
-def _chart(name: str, values: Sequence[float], unit: str, labels: Sequence[str], counts: Sequence[int]) -> Distribution:
+def _chart(
+    name: str,
+    values: Sequence[float],
+    unit: str,
+    labels: Sequence[str],
+    counts: Sequence[int],
+    edges: Sequence[str] = (),
+) -> Distribution:
     most = max(counts)
     bars = (
         Bar(label, count, round(count / most * _BAR_HEIGHT, 1), step)
         for step, (label, count) in enumerate(zip(labels, counts, strict=True), start=1)
     )
-    return Distribution(one_line(name, 80), number(fmean(values)), unit, tuple(bars))
+    return Distribution(one_line(name, 80), number(fmean(values)), unit, tuple(bars), tuple(edges))
 
 
 def _cell(scored: Sequence[ConversationEvaluation], metric: str) -> Cell:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arksim_ci.reports.context import CommentContext
-from arksim_ci.reports.markdown_parts import Limits, parts
+from arksim_ci.reports.markdown_errors import Limits, split_errors
+from arksim_ci.reports.markdown_parts import parts
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.safe_text import utf16_length
 from arksim_ci.reports.templates import render_markdown
@@ -13,8 +14,12 @@ from arksim_ci.reports.templates import render_markdown
 MOST_UNITS = 65_000
 """GitHub refuses a comment above 65,536 UTF-16 units; this leaves room for what a client adds."""
 
-_FULL = Limits(errors=5, conversations=0, failures=20, checks=40, warnings=10, text=700, diff=4000)
-_SMALL = Limits(errors=0, conversations=0, failures=5, checks=10, warnings=3, text=200, diff=500)
+_FULL = Limits(
+    errors=5, conversations=0, failures=20, checks=40, warnings=10, text=700, diff=4000, fold_missed_goals=True
+)
+_SMALL = Limits(
+    errors=0, conversations=0, failures=5, checks=10, warnings=3, text=200, diff=500, fold_missed_goals=True
+)
 
 
 def render_comment(results: Results, context: CommentContext, max_units: int = MOST_UNITS) -> str:
@@ -44,7 +49,7 @@ def _most_that_fit(results: Results, context: CommentContext, limits: Limits, ma
     Doubles the number until it is too long, then halves the gap: a run with thousands of errors renders few of them.
     """
     fitting, best = -1, None
-    most = min(limits.errors, len(results.errors))
+    most = min(limits.errors, len(split_errors(results, limits)[0]))
     too_many, attempt = most + 1, 0
     while fitting + 1 < too_many:
         text = _render(results, context, replace(limits, errors=attempt))

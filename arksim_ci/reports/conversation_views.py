@@ -54,6 +54,7 @@ class ConversationView:
 
     anchor: str
     id: str
+    name: str
     scenario: str
     status: str
     status_class: str
@@ -120,6 +121,7 @@ class ConversationViews:
         return ConversationView(
             anchor=anchor,
             id=visible(conversation.conversation_id),
+            name=visible(self.results.names[conversation.conversation_id]),
             scenario=visible(conversation.scenario_id),
             status=status,
             status_class=_CLASSES[status],

@@ -79,6 +79,19 @@ def _lead(results: Results) -> str:
     return f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
+def story(results: Results) -> str:
+    """What was done, for a reader who does not know the tool."""
+    verdict = results.verdict
+    held = f"Simulated users held {count(len(results.simulation.conversations), 'conversation')} with this agent."
+    if results.evaluation is None:
+        return f"{held} Nothing was judged yet."
+    judge = "Fixed rules" if verdict.judge.provider == OFFLINE else "An LLM judge"
+    checks = len(verdict.checks)
+    decide = "decides" if checks == 1 else "decide"
+    gate = f"{count(checks, 'check')} {decide} whether the gate passes" if checks else "no check is configured"
+    return f"{held} {judge} scored every answer, and {gate}."
+
+
 def figures_line(results: Results) -> list[str]:
     """Conversations, turns, duration and cost, each in a few words; all of it is ours."""
     verdict = results.verdict

@@ -8,24 +8,26 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from arksim_ci.reports.advice import best_fix, other_fixes
 from arksim_ci.reports.agent_markdown import agent_html
 from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
 from arksim_ci.reports.conversation_views import ConversationViews
 from arksim_ci.reports.figures import count, date, needed, percent, reached
-from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
+from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit, story
 from arksim_ci.reports.results import NumberedError, Results
 from arksim_ci.reports.safe_text import cut, one_line, visible
 from arksim_ci.reports.sentences import Words, failure_sentences
 from arksim_ci.reports.templates import read, render_html
 from arksim_ci.schema.recommendation import Recommendation
 from arksim_ci.schema.verdict import Check
-from arksim_ci.schema.vocabulary import SEVERITIES
+from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES
 
 _LONGEST_TEXT = 4000
 _DIFF_LINES = 200
 _LINKS_SHOWN = 12
 _CALL_DIFFS_SHOWN = 50
+_FAILURES_SHOWN = 50
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class CheckView:
 class FixView:
     """What to change, and why this."""
 
+    module: str | None
     best: str
     reason: str
     others: tuple[tuple[str, str], ...]
@@ -61,10 +64,11 @@ class ErrorView:
     category: str
     description: str
     scenarios: tuple[str, ...]
-    occurrences: int
+    times: str
+    companions: tuple[int, ...]
     user: str
     agent: Markup
-    links: tuple[tuple[str, str], ...]
+    links: tuple[tuple[str, str, str], ...]
     more_links: int
     fix: FixView | None
 
@@ -78,6 +82,7 @@ def render_html_report(results: Results) -> str:
         name=lambda text: Markup("<code>{}</code>").format(one_line(text, 120)),
         text=lambda text: escape(one_line(text, 300)),
     )
+    sentences = failure_sentences(results, words)
     return render_html(
         "report.html.j2",
         policy=_policy(style, script),
@@ -90,7 +95,9 @@ def render_html_report(results: Results) -> str:
         commit=short_commit(verdict),
         when=date(verdict.run.started_at),
         offline=OFFLINE_NOTE if verdict.judge.provider == OFFLINE else "",
-        failures=[Markup(each) for each in failure_sentences(results, words)],  # noqa: S704  (escaped by `words`)
+        story=story(results),
+        failures=[Markup(each) for each in sentences[:_FAILURES_SHOWN]],  # noqa: S704  (escaped by `words`)
+        more_failures=max(len(sentences) - _FAILURES_SHOWN, 0),
         call_diffs=[
             (visible(each.scenario_id), visible(each.match_mode), each.where, _diff_lines(each.diff, "verdict.json"))
             for each in call_diffs(results)[:_CALL_DIFFS_SHOWN]
@@ -137,13 +144,18 @@ def _error(numbered: NumberedError, results: Results, views: ConversationViews) 
     error = numbered.error
     exchange = results.evidence(error)
     advice = results.recommendation(error.unique_error_id)
+    whole = error.behavior_failure_category == GOAL_NOT_COMPLETED
     places = [
         (views.anchors[each.conversation_id], each)
         for each in error.occurrences
         if each.conversation_id in views.anchors
     ]
     links = [
-        (f"{anchor}t{each.turn_id + 1}", f"{one_line(each.conversation_id, 60)}, turn {each.turn_id + 1}")
+        (
+            f"{anchor}t{each.turn_id + 1}",
+            f"{one_line(results.names[each.conversation_id], 60)}, turn {each.turn_id + 1}",
+            one_line(each.conversation_id, 200),
+        )
         for anchor, each in places
     ]
     return ErrorView(
@@ -152,7 +164,8 @@ def _error(numbered: NumberedError, results: Results, views: ConversationViews) 
         category=visible(error.behavior_failure_category),
         description=visible(error.unique_error_description),
         scenarios=tuple(visible(each) for each in numbered.scenario_ids),
-        occurrences=len(error.occurrences),
+        times=count(len(error.occurrences), "conversation" if whole else "turn"),
+        companions=results.companions(numbered),
         user=_text(exchange.turn.user.content) if exchange and exchange.turn.user else "",
         agent=agent_html(exchange.turn.agent.content) if exchange else Markup(),
         links=tuple(links[:_LINKS_SHOWN]),
@@ -162,13 +175,12 @@ def _error(numbered: NumberedError, results: Results, views: ConversationViews) 
 
 
 def _fix(advice: Recommendation) -> FixView:
-    best = visible(advice.best_module_fix)
+    module, best = best_fix(advice)
     return FixView(
+        module=module,
         best=_text(best),
         reason=_text(advice.best_module_fix_reasoning),
-        others=tuple(
-            (each.module, _text(each.fix)) for each in advice.module_fixes if not best.startswith(f"{each.module}:")
-        ),
+        others=tuple((each.module, _text(each.fix)) for each in other_fixes(advice)),
         diffs=tuple(
             (one_line(each.file, 200), f"{each.start_line}–{each.end_line}", _diff_lines(each.diff))
             for each in advice.code_fixes

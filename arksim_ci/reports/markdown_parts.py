@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from arksim_ci.reports.call_diffs import CallDiff, call_diffs
 from arksim_ci.reports.context import CommentContext
-from arksim_ci.reports.figures import count, needed, number, percent, reached
+from arksim_ci.reports.figures import needed, number, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
 from arksim_ci.reports.markdown import (
     Markdown,
-    block,
     cell_code,
     code,
     fence,
@@ -20,45 +19,23 @@ from arksim_ci.reports.markdown import (
     link,
     quoted,
 )
+from arksim_ci.reports.markdown_errors import (
+    ErrorPart,
+    Limits,
+    error_part,
+    html_code,
+    missed_goals,
+    more_errors,
+    split_errors,
+)
 from arksim_ci.reports.rerun import rerun_blocks
-from arksim_ci.reports.results import Exchange, NumberedError, Results
-from arksim_ci.reports.safe_text import one_line, without_commands
+from arksim_ci.reports.results import Results
 from arksim_ci.reports.sentences import Words, failure_sentences
-from arksim_ci.schema.recommendation import CodeFix, Recommendation
 from arksim_ci.schema.simulation import Conversation
 from arksim_ci.schema.verdict import Check
-from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, NOT_MEASURED, SEVERITIES
+from arksim_ci.schema.vocabulary import NOT_MEASURED
 
 _WORDS = Words(name=lambda text: code(text, 120), text=lambda text: inline(text, 300))
-_SCENARIOS_SHOWN = 4
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much a text shows: numbers of entries, and lengths of quoted texts in UTF-16 units."""
-
-    errors: int
-    conversations: int
-    failures: int
-    checks: int
-    warnings: int
-    text: int
-    diff: int
-
-
-@dataclass(frozen=True)
-class ErrorPart:
-    """One unique error."""
-
-    title: Markdown
-    where: Markdown
-    description: Markdown
-    evidence: Markdown | None
-    fix: Markdown | None
-    reason: Markdown | None
-    other_fixes: tuple[Markdown, ...]
-    diffs: tuple[tuple[Markdown, Markdown], ...]
-    dropped: tuple[Markdown, ...]
 
 
 @dataclass(frozen=True)
@@ -77,6 +54,7 @@ class Parts:
     checks: tuple[Markdown, ...]
     more_checks: int
     errors: tuple[ErrorPart, ...]
+    missed_goals: Markdown | None
     more_errors: Markdown | None
     conversations: tuple[Markdown, ...]
     more_conversations: int
@@ -93,7 +71,8 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
     agent = f": {inline(verdict.run.agent_name, 80)}" if verdict.run.agent_name else ""
     sentences = [Markdown(each) for each in failure_sentences(results, _WORDS)]
     checks = sorted(verdict.checks, key=lambda check: {False: 0, None: 1, True: 2}[check.passed])
-    errors = results.errors[: limits.errors]
+    whole, missed = split_errors(results, limits)
+    errors = whole[: limits.errors]
     conversations = results.simulation.conversations
     return Parts(
         title=Markdown(f"{head.mark} {head.title}{agent}" if ":" not in head.title else f"{head.mark} {head.title}"),
@@ -107,8 +86,9 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
         more_warnings=max(len(verdict.warnings) - limits.warnings, 0),
         checks=tuple(_check_row(each, results) for each in checks[: limits.checks]),
         more_checks=max(len(checks) - limits.checks, 0),
-        errors=tuple(_error(each, results, limits) for each in errors),
-        more_errors=_more_errors(results.errors[limits.errors :], context),
+        errors=tuple(error_part(each, results, limits) for each in errors),
+        more_errors=more_errors(whole[limits.errors :], context),
+        missed_goals=missed_goals(missed, results),
         conversations=tuple(_conversation_row(each, results) for each in conversations[: limits.conversations]),
         more_conversations=max(len(conversations) - limits.conversations, 0),
         rerun=rerun_blocks(results, context),
@@ -160,7 +140,7 @@ def _check_row(check: Check, results: Results) -> Markdown:
     wanted = needed(check)
     if check.kind == "qualitative":
         labels = check.labels or []
-        shown = ", ".join(cell_code(label, 60) for label in labels[:6])
+        shown = ", ".join(inline(label, 60) for label in labels[:6])
         wanted = f"none of {shown}{f' and {len(labels) - 6} more' if len(labels) > 6 else ''}"
     if check.pass_rate is None:
         rate = "none measured"
@@ -170,95 +150,6 @@ def _check_row(check: Check, results: Results) -> Markdown:
         rate += f", {percent(check.min_pass_rate)} needed"
     result = {True: "passed", False: "**failed**", None: "**not decided**"}[check.passed]
     return Markdown(f"| {cell_code(check.name, 80)} | {result} | {reached(results, check)} | {wanted} | {rate} |")
-
-
-def _error(numbered: NumberedError, results: Results, limits: Limits) -> ErrorPart:
-    error = numbered.error
-    exchange = results.evidence(error)
-    advice = results.recommendation(error.unique_error_id)
-    severity = error.severity if error.severity in SEVERITIES else "medium"
-    return ErrorPart(
-        title=Markdown(f"{numbered.number}. {severity.capitalize()}: {inline(error.behavior_failure_category, 80)}"),
-        where=_where(numbered),
-        description=line(error.unique_error_description, limits.text),
-        evidence=_evidence(numbered, exchange, results, limits) if exchange else None,
-        fix=_fix(advice, limits) if advice else None,
-        reason=_optional(advice.best_module_fix_reasoning if advice else "", limits.text),
-        other_fixes=_other_fixes(advice, limits) if advice else (),
-        diffs=tuple(_diff(each, limits) for each in advice.code_fixes) if advice else (),
-        dropped=tuple(line(each, limits.text) for each in advice.dropped) if advice else (),
-    )
-
-
-def _where(numbered: NumberedError) -> Markdown:
-    whole = numbered.error.behavior_failure_category == GOAL_NOT_COMPLETED
-    times = count(len(numbered.error.occurrences), "conversation" if whole else "turn")
-    names = [code(each, 80) for each in numbered.scenario_ids[:_SCENARIOS_SHOWN]]
-    more = len(numbered.scenario_ids) - len(names)
-    if not names:
-        return Markdown(times)
-    noun = "scenario" if len(numbered.scenario_ids) == 1 else "scenarios"
-    return Markdown(f"{times} in {noun} {', '.join(names)}{f' and {more:,} more' if more else ''}")
-
-
-def _evidence(numbered: NumberedError, exchange: Exchange, results: Results, limits: Limits) -> Markdown:
-    turn = exchange.turn
-    lines = [f"**User:** {block(turn.user.content, limits.text)}"] if turn.user else []
-    calls = ", ".join(code(call.name, 60) for call in (turn.agent.tool_calls or [])[:5])
-    said = block(turn.agent.content, limits.text) or "(no text)"
-    lines.append(f"**Agent:** {said}")
-    if calls:
-        lines.append(f"Tool calls: {calls}")
-    place = f"Turn {turn.turn_id + 1} of a conversation"
-    if len(numbered.scenario_ids) > 1:
-        place += f" in scenario {code(results.scenario_of(exchange.conversation_id), 80)}"
-    lines.append(f"<sub>{place}</sub>")
-    return quoted(Markdown("\n\n".join(lines)))
-
-
-def _fix(advice: Recommendation, limits: Limits) -> Markdown | None:
-    text = one_line(advice.best_module_fix)
-    for fix in advice.module_fixes:
-        prefix = f"{fix.module}:"
-        if text.startswith(prefix):
-            return Markdown(f"**Fix in {fix.module}:** {inline(text.removeprefix(prefix), limits.text)}")
-    return Markdown(f"**Fix:** {inline(text, limits.text)}") if text else None
-
-
-def _other_fixes(advice: Recommendation, limits: Limits) -> tuple[Markdown, ...]:
-    best = one_line(advice.best_module_fix)
-    return tuple(
-        Markdown(f"**{each.module}:** {inline(each.fix, limits.text)}")
-        for each in advice.module_fixes
-        if not best.startswith(f"{each.module}:")
-    )
-
-
-def _diff(fix: CodeFix, limits: Limits) -> tuple[Markdown, Markdown]:
-    lines = f"line {fix.start_line}" if fix.start_line == fix.end_line else f"lines {fix.start_line}–{fix.end_line}"
-    return Markdown(f"{html_code(fix.file)}, {lines}"), fence(fix.diff, "diff", limits.diff)
-
-
-def html_code(text: str) -> Markdown:
-    """A name inside an HTML line of a comment (a fold's title), where Markdown's code spans are not read."""
-    shown = without_commands(one_line(text, 200)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return Markdown(f"<code>{shown}</code>")
-
-
-def _optional(text: str, limit: int) -> Markdown | None:
-    return inline(text, limit) or None
-
-
-def _more_errors(left_out: Sequence[NumberedError], context: CommentContext) -> Markdown | None:
-    if not left_out:
-        return None
-    by_severity = {severity: sum(each.error.severity == severity for each in left_out) for severity in SEVERITIES}
-    counts = ", ".join(f"{number:,} {severity}" for severity, number in by_severity.items() if number)
-    where = link(Markdown("the report"), None if context.fork else context.report_url)
-    noun = "unique error is" if len(left_out) == 1 else "unique errors are"
-    return Markdown(
-        f"{len(left_out):,} more {noun} not shown here{f' ({counts})' if counts else ''}: all are in {where}."
-    )
 
 
 def _conversation_row(conversation: Conversation, results: Results) -> Markdown:
@@ -274,7 +165,7 @@ def _conversation_row(conversation: Conversation, results: Results) -> Markdown:
     note = note or ("broke off" if conversation.not_finished else "")
     status = scored.evaluation_status if scored else "not judged"
     cells = [
-        cell_code(conversation.scenario_id, 80),
+        cell_code(results.names[conversation.conversation_id], 80),
         cell_code(conversation.conversation_id, 80),
         str(len(conversation.turns())),
         _score(scored.goal_completion_score if scored else NOT_MEASURED),

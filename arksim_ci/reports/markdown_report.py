@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from arksim_ci.reports.context import CommentContext
-from arksim_ci.reports.markdown_parts import Limits, parts
+from arksim_ci.reports.markdown_errors import Limits
+from arksim_ci.reports.markdown_parts import parts
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.templates import render_markdown
 

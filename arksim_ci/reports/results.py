@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from arksim_ci.schema.recommendation import Recommendation, Recommendations
 from arksim_ci.schema.scenario import Scenarios
 from arksim_ci.schema.simulation import Conversation, Simulation, Turn
 from arksim_ci.schema.verdict import Verdict
-from arksim_ci.schema.vocabulary import SEVERITIES
+from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,43 @@ class Results:
             for conversation in self.simulation.conversations
             for turn in conversation.turns()
         }
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """What a person calls each conversation, by id: its scenario, and `#2` for the second one where there are several.
+
+        The same between runs of the same scenarios, as ids are not.
+        """
+        of_scenario = Counter(each.scenario_id for each in self.conversations.values())
+        seen: Counter[str] = Counter()
+        names = {}
+        for conversation_id, conversation in self.conversations.items():
+            scenario = conversation.scenario_id
+            seen[scenario] += 1
+            names[conversation_id] = f"{scenario} #{seen[scenario]}" if of_scenario[scenario] > 1 else scenario
+        return names
+
+    @cached_property
+    def _errors_in(self) -> dict[str, set[int]]:
+        """The numbers of the unique errors of turns in each conversation: all but missed goals."""
+        found: dict[str, set[int]] = {}
+        for numbered in self.errors:
+            if numbered.error.behavior_failure_category != GOAL_NOT_COMPLETED:
+                for occurrence in numbered.error.occurrences:
+                    found.setdefault(occurrence.conversation_id, set()).add(numbered.number)
+        return found
+
+    def companions(self, numbered: NumberedError) -> tuple[int, ...]:
+        """The numbers of the errors that a missed goal comes with.
+
+        Where other errors stand in every one of a missed goal's conversations, they are what to look at first. Empty
+        for every other error, and for a goal that was missed in a conversation without another error.
+        """
+        error = numbered.error
+        if error.behavior_failure_category != GOAL_NOT_COMPLETED:
+            return ()
+        found = [self._errors_in.get(each.conversation_id, set()) for each in error.occurrences]
+        return tuple(sorted(set().union(*found))) if found and all(found) else ()
 
     def recommendation(self, unique_error_id: str) -> Recommendation | None:
         """How to fix a unique error, where it was asked for."""

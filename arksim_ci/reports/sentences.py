@@ -6,6 +6,7 @@ The sentences' words are ours; what comes from files goes through `Words`, which
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, assert_never
 
@@ -26,6 +27,7 @@ from arksim_ci.schema.verdict import (
 )
 
 _PLACES_SHOWN = 3
+_LABELS_APART = 5
 _CAUSES_SHOWN = 2
 _LONGEST_CAUSE = 300
 
@@ -59,26 +61,47 @@ PLAIN = Words(name=lambda text: f"'{one_line(text, 120)}'", text=lambda text: on
 
 
 def failure_sentences(results: Results, words: Words) -> list[str]:
-    """The verdict's failures, what matters most first; labels of one kind are one sentence."""
+    """The verdict's failures, what matters most first.
+
+    Turns of one label are one sentence, more than five labels of one metric are one sentence together, and so are
+    conversations of a scenario with the same tool calls.
+    """
     verdict = results.verdict
     ranked = sorted(verdict.failures, key=lambda failure: _RANK.index(failure.type))
-    sentences: list[str] = []
-    labels: dict[tuple[str, str], list[FailureLabelFound]] = {}
-    for failure in ranked:
-        if isinstance(failure, FailureLabelFound):
-            labels.setdefault((failure.metric, failure.label), []).append(failure)
-    for failure in ranked:
-        if isinstance(failure, FailureLabelFound):
-            same = labels.pop((failure.metric, failure.label), None)
-            if same:
-                sentences.append(_labels_found(same, results, words))
-        else:
-            sentences.append(failure_sentence(failure, results, words))
+    groups: dict[tuple[str, ...], list[Failure]] = {}
+    for failure, key in zip(ranked, _keys(ranked), strict=True):
+        groups.setdefault(key, []).append(failure)
+    sentences = [_group_sentence(group, results, words) for group in groups.values()]
     explained = {failure.metric for failure in verdict.failures if isinstance(failure, MetricNotEvaluated)}
     sentences += [
         undecided_sentence(each, words) for each in verdict.checks if each.passed is None and each.name not in explained
     ]
     return sentences
+
+
+def _keys(failures: Sequence[Failure]) -> Iterator[tuple[str, ...]]:
+    """What each failure is told together with: the failures of the same key."""
+    found = (each for each in failures if isinstance(each, FailureLabelFound))
+    labels = Counter(metric for metric, _ in {(each.metric, each.label) for each in found})
+    for index, failure in enumerate(failures):
+        match failure:
+            case FailureLabelFound():
+                apart = labels[failure.metric] <= _LABELS_APART
+                yield ("label", failure.metric, failure.label if apart else "")
+            case AssertionFailed():
+                calls = json.dumps([failure.expected, failure.actual], sort_keys=True)
+                yield ("assertion", failure.scenario_id, failure.match_mode, calls)
+            case _:
+                yield ("one", str(index))
+
+
+def _group_sentence(group: Sequence[Failure], results: Results, words: Words) -> str:
+    found = [each for each in group if isinstance(each, FailureLabelFound)]
+    if found:
+        several = len({each.label for each in found}) > 1
+        return (_many_labels_found if several else _labels_found)(found, results, words)
+    sentence = failure_sentence(group[0], results, words)
+    return f"{sentence.removesuffix('.')}, in {len(group):,} conversations." if len(group) > 1 else sentence
 
 
 def failure_sentence(failure: Failure, results: Results, words: Words) -> str:  # noqa: PLR0911  (one per type)
@@ -163,13 +186,31 @@ def _below(failure: MetricBelowMinPassRate, verdict: Verdict, words: Words) -> s
 
 def _labels_found(same: Sequence[FailureLabelFound], results: Results, words: Words) -> str:
     first = same[0]
+    verb = "is" if len(same) == 1 else "are"
+    return (
+        f"{_labelled(same, results, words)} {verb} labelled {words.name(first.label)},"
+        f" which {words.name(first.metric)} forbids."
+    )
+
+
+def _many_labels_found(same: Sequence[FailureLabelFound], results: Results, words: Words) -> str:
+    counts = Counter(each.label for each in same).most_common()
+    shown = ", ".join(f"{words.name(label)} ({number:,})" for label, number in counts[:_LABELS_APART])
+    more = len(counts) - _LABELS_APART
+    return (
+        f"{_labelled(same, results, words)} are labelled as {words.name(same[0].metric)} forbids:"
+        f" {shown}{f' and {more:,} more' if more > 0 else ''}."
+    )
+
+
+def _labelled(same: Sequence[FailureLabelFound], results: Results, words: Words) -> str:
+    """How many turns and conversations these are, and where."""
     whole = sum(1 for each in same if each.turn_id is None)
     turns = len(same) - whole
     parts = [count(number, noun) for number, noun in ((turns, "turn"), (whole, "conversation")) if number]
     scenarios = sorted({results.scenario_of(each.conversation_id) for each in same} - {""})
     where = f" in {_names(scenarios, 'scenario', words)}" if scenarios else ""
-    verb = "is" if len(same) == 1 else "are"
-    return f"{' and '.join(parts)}{where} {verb} labelled {words.name(first.label)}, which {words.name(first.metric)} forbids."
+    return f"{' and '.join(parts)}{where}"
 
 
 def _names(names: Sequence[str], noun: str, words: Words) -> str:

@@ -35,6 +35,10 @@
   form.addEventListener("reset", function () { setTimeout(apply, 0); });
   form.addEventListener("submit", function (event) { event.preventDefault(); apply(); });
   window.addEventListener("hashchange", reveal);
+  document.addEventListener("click", function (event) {
+    var number = event.target.dataset && event.target.dataset.error;
+    if (number) { form.reset(); form.elements.e.value = number; apply(); }
+  });
   if (all.length) { form.hidden = false; apply(); }
   reveal();
 })();

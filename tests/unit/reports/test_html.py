@@ -162,9 +162,9 @@ def test_the_page_says_verdict_reasons_checks_errors_and_fixes() -> None:
         "3 of 4 checks failed, 4 unique errors.",
         "faithfulness is below 3.5 in 3 of 6 conversations",
         "Quotes an overdraft rate of 9.9%",
-        "Recommended fix. Memory: Look the rate up",
+        "Recommended fix in Memory. Look the rate up",
         "return tariff_on(day).overdraft_rate",
-        "overdraft-1, turn 1",
+        "overdraft-rate #1, turn 1",
         "The tariff says 14.9% a year, the agent says 9.9%.",
         "Judged by openai gpt-5.1-2026-05-12",
     ):
