@@ -10,7 +10,7 @@ from arksim_ci.action.problems import report_problems
 from arksim_ci.action.world import World, real_world
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
-from arksim_ci.github.context import read_context
+from arksim_ci.github.context import MOUNTED, ON_THE_RUNNER, read_context
 from arksim_ci.github.outputs import ending_outputs
 from arksim_ci.github.workflow import Annotation, LogHandler, Workflow
 
@@ -43,7 +43,7 @@ async def run(world: World) -> int:
     Returns:
         The exit code of the step.
     """
-    context = read_context(world.environment)
+    context = read_context(world.environment, ON_THE_RUNNER if world.job_python else MOUNTED)
     workflow = Workflow(world.stream, context.output_file, context.summary_file)
     handler = LogHandler(workflow)
     package = logging.getLogger("arksim_ci")

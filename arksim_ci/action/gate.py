@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arksim_ci.action.guest import ActionGuest
+from arksim_ci.action.hand_over import hand_over
 from arksim_ci.action.job import Job
 from arksim_ci.action.progress import WorkflowProgress
 from arksim_ci.action.publication import publication_of, report_context
@@ -104,7 +105,7 @@ class _Gate:
     async def run(self) -> int:
         job, workspace = self.job, self.job.context.workspace
         job.workflow.group("Checking the configuration")
-        config = load(job.inputs, self.overrides, self.command, self.environment, workspace).loaded.config
+        config = load(job.inputs, self.overrides, self.command, self.environment, job.context).loaded.config
         hidden = secrets(config, self.environment)
         for secret in hidden:
             job.workflow.mask(secret)
@@ -128,7 +129,8 @@ class _Gate:
     async def _run(self, config: RunConfig) -> RunResult | Ending:
         """Run between set-up and clean-up; how it ended, where that was so early that there is nothing to report on."""
         job, relay = self.job, LLMRelay()
-        guest = ActionGuest(relay, self.environment, job.world.user_venv, job.workflow.log)
+        world = job.world
+        guest = ActionGuest(relay, self.environment, world.user_venv, world.job_python, job.workflow.log)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(guest.close)
             ended = await set_up(job, config, self.command, self.environment, stack)
@@ -136,7 +138,7 @@ class _Gate:
             if plan is None:
                 return ended or CANCELLED
             if ended is None:
-                found = await unless_stopped(job.world.stop, within_reach(job, plan))
+                found = await unless_stopped(world.stop, within_reach(job, plan))
                 plan, ended = found or (plan, CANCELLED)
             return await run(
                 plan,
@@ -186,10 +188,14 @@ class _Gate:
         job = self.job
         for sentence in result.trouble:
             job.workflow.annotate(Annotation("error", sentence, "arksim: a result could not be written"))
-        publisher = Publisher(
-            job.workflow, job.event, job.context.repository, job.client, job.uploader(), result.redact
-        )
-        await publisher.publish(publication_of(job, config, result, files), job.world.stop)
+        publication = publication_of(job, config, result, files)
+        if job.world.later:
+            hand_over(job, publication, result.redact, job.world.later)
+        else:
+            publisher = Publisher(
+                job.workflow, job.event, job.context.repository, job.client, job.uploader(), result.redact
+            )
+            await publisher.publish(publication, job.world.stop)
         head = headline(result.results)
         for text in (f"{head.title}. {head.lead}".strip(), *failure_sentences(result.results, PLAIN)):
             job.workflow.log(text)

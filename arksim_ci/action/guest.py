@@ -17,16 +17,23 @@ class ActionGuest:
     Args:
         relay: answers `self.llm` of custom metrics.
         environment: the job's variables, without ours.
-        user_venv: the user's environment; our interpreter takes its place where there is none.
+        user_venv: the user's environment.
+        job_python: takes its place where there is none; None: our own interpreter.
         log: takes what the user's Python prints, line by line.
     """
 
     def __init__(
-        self, relay: LLMRelay, environment: Mapping[str, str], user_venv: Path, log: Callable[[str], None]
+        self,
+        relay: LLMRelay,
+        environment: Mapping[str, str],
+        user_venv: Path,
+        job_python: Path | None,
+        log: Callable[[str], None],
     ) -> None:
         self._relay = relay
         self._environment = environment
         self._user_venv = user_venv
+        self._job_python = job_python
         self._log = log
         self._host: UserCodeHost | None = None
 
@@ -35,7 +42,7 @@ class ActionGuest:
         if self._host is None:
             python = self._user_venv / "bin" / "python"
             self._host = UserCodeHost(
-                python if python.is_file() else Path(sys.executable),
+                python if python.is_file() else self._job_python or Path(sys.executable),
                 self._environment,
                 ask_llm=self._relay.ask,
                 call_timeout_seconds=config.agent_timeout_seconds,

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
 
 from arksim_ci.action.job import Job
 from arksim_ci.action.stopping import CANCELLED, unless_stopped
 from arksim_ci.agents.commands import SetUpFailed
-from arksim_ci.agents.process import AgentCommands, started
-from arksim_ci.agents.requirements import install_requirements, make_venv
+from arksim_ci.agents.process import IN_THE_IMAGE, AgentCommands, started
+from arksim_ci.agents.requirements import install_requirements, is_in_venv, make_venv
 from arksim_ci.config.model import RunConfig
 from arksim_ci.config.variables import resolve_agent
 from arksim_ci.github.workflow import Annotation
 from arksim_ci.output import AGENT_LOG
 from arksim_ci.pipeline.conclusion import Ending
 from arksim_ci.schema.verdict import Command
+
+IN_THE_JOB: Final = "commands are those that the job's earlier steps installed and put into PATH"
 
 
 async def set_up(
@@ -56,10 +60,20 @@ async def _work(
 ) -> bool:
     given, venv, workspace = job.inputs, job.world.user_venv, job.context.workspace
     redact, log = job.workflow.redact, job.workflow.log
+    job_python = job.world.job_python
+    python: Path | None
     if given.requirements:
         python = await install_requirements(
-            given.requirements, venv, workspace=workspace, environment=environment, redact=redact, log=log
+            given.requirements,
+            venv,
+            workspace=workspace,
+            environment=environment,
+            redact=redact,
+            log=log,
+            job_python=job_python,
         )
+    elif job_python:
+        python = job_python if is_in_venv(job_python) else None
     else:
         python = await make_venv(venv, workspace=workspace, environment=environment, redact=redact)
     agent = resolve_agent(config, environment) if command != "evaluate" else None
@@ -73,6 +87,7 @@ async def _work(
         environment=environment,
         log_path=config.output_dir / AGENT_LOG,
         python=python,
+        has=IN_THE_JOB if job_python else IN_THE_IMAGE,
     )
     await stack.enter_async_context(started(commands, redact=redact, log=log))
     return True

@@ -12,7 +12,7 @@ from arksim_ci.config.model import RunConfig
 from arksim_ci.config.providers import PRESETS
 from arksim_ci.config.run_inputs import RunInputs, load_run_inputs
 from arksim_ci.config.variable_names import refusal
-from arksim_ci.github.context import MOUNTED
+from arksim_ci.github.context import GitHubContext
 from arksim_ci.github.inputs import Inputs
 from arksim_ci.schema.verdict import Command
 
@@ -38,12 +38,16 @@ def overrides_of(inputs: Inputs, workspace: Path) -> list[Overrides]:
 
 
 def load(
-    inputs: Inputs, overrides: list[Overrides], command: Command, environment: Mapping[str, str], workspace: Path
+    inputs: Inputs,
+    overrides: list[Overrides],
+    command: Command,
+    environment: Mapping[str, str],
+    context: GitHubContext,
 ) -> RunInputs:
     """Load and check everything but the user's Python.
 
     Raises:
-        ConfigError: with every problem; for paths outside of the workspace, it says what is mounted.
+        ConfigError: with every problem; for paths outside of the workspace, it says why they must not be.
     """
     problems: list[Problem] = []
     try:
@@ -54,7 +58,7 @@ def load(
     except ConfigError as error:
         problems += error.problems
         loaded, _ = examine(inputs.config, overrides, environment=environment, command=command)
-    outside = outside_problems(loaded, workspace)
+    outside = outside_problems(loaded, context)
     if problems or outside:
         raise ConfigError(*problems, *outside)
     return found
@@ -78,9 +82,9 @@ def missing_secrets(
     return names
 
 
-def outside_problems(loaded: LoadedConfig, workspace: Path) -> list[Problem]:
-    """Paths of the configuration that the action's container can't see, or whose files would be gone with it."""
-    config = loaded.config
+def outside_problems(loaded: LoadedConfig, context: GitHubContext) -> list[Problem]:
+    """Paths of the configuration that the action can't see, or whose files would be lost."""
+    config, workspace = loaded.config, context.workspace
     reads: list[tuple[tuple[str | int, ...], Path | None]] = [
         (("scenario_file_path",), config.scenario_file_path),
         (("simulation_file_path",), config.simulation_file_path),
@@ -93,11 +97,13 @@ def outside_problems(loaded: LoadedConfig, workspace: Path) -> list[Problem]:
     found = []
     for place, path in reads:
         if path is not None and not path.is_relative_to(workspace) and not path.exists():
-            found.append(loaded.problem(f"{path} is outside of the workspace; {MOUNTED}", *place))
+            found.append(loaded.problem(f"{path} is outside of the workspace; {context.limits}", *place))
     for place, path in writes:
         if not path.is_relative_to(workspace):
             found.append(
-                loaded.problem(f"{path} is outside of the workspace, so its files would be lost; {MOUNTED}", *place)
+                loaded.problem(
+                    f"{path} is outside of the workspace, so its files would be lost; {context.limits}", *place
+                )
             )
         elif not path.resolve().is_relative_to(workspace.resolve()):
             found.append(loaded.problem(f"{path} leads out of the workspace through a symbolic link", *place))

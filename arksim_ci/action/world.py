@@ -22,6 +22,19 @@ USER_VENV: Final = Path("/opt/user")
 
 
 @dataclass(frozen=True)
+class Later:
+    """Where what is to be published waits for later steps.
+
+    Args:
+        folder: only this step has written to it.
+        suffix: what an artifact's name gets where it is taken.
+    """
+
+    folder: Path
+    suffix: str
+
+
+@dataclass(frozen=True)
 class World:
     """Where the action runs.
 
@@ -32,6 +45,8 @@ class World:
         in_container: whether localhost is a container of ours rather than the machine.
         routes: the text of `/proc/net/route`.
         user_venv: the folder of the user's Python; it is made where it is not there and something needs it.
+        job_python: the job's own Python, where the action runs beside the job's steps: the user's Python runs in it.
+        later: what is to be published is put there, for later steps to do so; None: it is published at once.
         accepts: whether a host and port accept a connection.
         now, monotonic, sleep, new_id: clock and ids, as in `Surroundings`.
     """
@@ -42,6 +57,8 @@ class World:
     in_container: bool
     routes: str
     user_venv: Path = USER_VENV
+    job_python: Path | None = None
+    later: Later | None = None
     accepts: Accepts = accepts_connections
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     monotonic: Callable[[], float] = time.monotonic

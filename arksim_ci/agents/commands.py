@@ -24,7 +24,7 @@ def with_last_lines(cause: str, last_lines: str) -> str:
     return f"{cause} The last lines:\n{last_lines}" if last_lines else f"{cause} It printed nothing."
 
 
-def user_environment(environment: Mapping[str, str], python: Path) -> dict[str, str]:
+def user_environment(environment: Mapping[str, str], python: Path | None) -> dict[str, str]:
     """The environment of the user's commands.
 
     As a venv's `activate` script leaves it: the venv is first in PATH, PYTHONHOME is gone. The standard folders are in PATH even where
@@ -32,13 +32,15 @@ def user_environment(environment: Mapping[str, str], python: Path) -> dict[str, 
 
     Args:
         environment: the job's variables.
-        python: the interpreter of the user's venv.
+        python: the interpreter of the user's venv; None where the job's own Python and PATH stay what they are.
     """
     inner = without_tokens(environment)
-    inner.pop("PYTHONHOME", None)
-    folders = [str(python.parent), *inner.get("PATH", "").split(os.pathsep), *_STANDARD_FOLDERS]
+    folders = [*inner.get("PATH", "").split(os.pathsep), *_STANDARD_FOLDERS]
+    if python is not None:
+        inner.pop("PYTHONHOME", None)
+        inner["VIRTUAL_ENV"] = str(python.parent.parent)
+        folders.insert(0, str(python.parent))
     inner["PATH"] = os.pathsep.join(dict.fromkeys(folder for folder in folders if folder))
-    inner["VIRTUAL_ENV"] = str(python.parent.parent)
     inner.setdefault("PYTHONUNBUFFERED", "1")  # else an agent's last words are lost when it is stopped
     inner.setdefault("PYTHONDONTWRITEBYTECODE", "1")  # no files of root's in a self-hosted runner's workspace
     return inner

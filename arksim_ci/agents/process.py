@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from arksim_ci.agents.command_log import CommandLog
 from arksim_ci.agents.commands import BASH, SetUpFailed, user_environment, with_last_lines
@@ -15,6 +15,7 @@ from arksim_ci.agents.health import HealthCheck
 from arksim_ci.agents.process_group import ProcessGroup, how_it_ended
 from arksim_ci.config.environment import hide_our_environment
 
+IN_THE_IMAGE: Final = "the action's image has Python and bash only, an agent that needs more is started in an earlier step or under `services:`"
 _COMMAND_NOT_FOUND = 127
 
 
@@ -35,7 +36,8 @@ class AgentCommands:
         workspace: the working directory.
         environment: the job's variables; our tokens are taken out of it here.
         log_path: the file for what the commands print.
-        python: the interpreter of the user's venv.
+        python: the interpreter of the user's venv; None where the job's own Python and PATH stay what they are.
+        has: what commands there are, in words, for who misses one.
     """
 
     setup: str | None
@@ -46,7 +48,8 @@ class AgentCommands:
     workspace: Path
     environment: Mapping[str, str] = field(repr=False)
     log_path: Path
-    python: Path
+    python: Path | None
+    has: str = IN_THE_IMAGE
 
 
 @asynccontextmanager
@@ -109,7 +112,7 @@ class _Start:
         code = await group.exit_code()
         await group.output_read()
         if code != 0:
-            raise self._failure(f"setup-command failed ({_ending(code)}).")
+            raise self._failure(f"setup-command failed ({self._ending(code)}).")
 
     async def agent(self, command: str) -> None:
         """Start `agent-command` and wait until the agent is ready."""
@@ -150,7 +153,7 @@ class _Start:
             await _end(ready)
         if ended in done:
             await group.output_read()
-            raise self._failure(f"agent-command ended ({_ending(ended.result())}) before {check.expected}.")
+            raise self._failure(f"agent-command ended ({self._ending(ended.result())}) before {check.expected}.")
         if not done:
             raise self._failure(
                 f"the agent was not ready within {seconds:g} seconds (agent-startup-timeout-seconds), it counts as ready when {check.expected}; "
@@ -160,7 +163,12 @@ class _Start:
 
     async def _watch(self, group: ProcessGroup) -> None:
         code = await group.ended()
-        self._say(f"The agent ended in the middle of the run ({_ending(code)})")
+        self._say(f"The agent ended in the middle of the run ({self._ending(code)})")
+
+    def _ending(self, exit_code: int) -> str:
+        if exit_code == _COMMAND_NOT_FOUND:
+            return f"exit code 127: a command was not found; {self._commands.has}"
+        return how_it_ended(exit_code)
 
     def _say(self, sentence: str) -> None:
         self._command_log.note(sentence)
@@ -169,15 +177,6 @@ class _Start:
     def _failure(self, cause: str) -> AgentNotStarted:
         self._command_log.note(cause)
         return AgentNotStarted(self._redact(with_last_lines(cause, self._command_log.last_lines())))
-
-
-def _ending(exit_code: int) -> str:
-    if exit_code == _COMMAND_NOT_FOUND:
-        return (
-            "exit code 127: a command was not found; the action's image has Python and bash only, an agent that needs "
-            "more is started in an earlier step or under `services:`"
-        )
-    return how_it_ended(exit_code)
 
 
 async def _end(task: asyncio.Task[Any]) -> None:

@@ -19,7 +19,14 @@ from arksim_ci.github.artifact_service import ArtifactRefused, MimeTypeUnknown, 
 from arksim_ci.github.artifact_zip import FileRefused, open_regular, redacted, write_zip
 from arksim_ci.retry import RetryPolicy
 
-__all__ = ["ArtifactRefused", "ArtifactUploader", "UploadedArtifact", "check_artifact_name", "takes_artifacts"]
+__all__ = [
+    "ArtifactRefused",
+    "ArtifactUploader",
+    "UploadedArtifact",
+    "check_artifact_name",
+    "check_server",
+    "takes_artifacts",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -167,12 +174,7 @@ class ArtifactUploader:
         return ArtifactHttp(sleep=self._sleep, now=self._now, policy=self._policy)
 
     def _check_place(self) -> None:
-        if not takes_artifacts(self._server_url):
-            raise ArtifactRefused(
-                f"artifacts are not uploaded: {urlsplit(self._server_url).hostname or self._server_url} is a GitHub "
-                "Enterprise Server, which does not take artifacts of this version; the files are in the workspace, where a "
-                "later step can upload them with actions/upload-artifact@v3"
-            )
+        check_server(self._server_url)
         if not self._token or not self._results_url:
             raise ArtifactRefused(
                 "artifacts are not uploaded: the runner gave no ACTIONS_RUNTIME_TOKEN and ACTIONS_RESULTS_URL, as it does "
@@ -192,6 +194,20 @@ class ArtifactUploader:
             days = self._max_retention_days
         expiry = datetime.fromtimestamp(self._now(), UTC) + timedelta(days=days)
         return expiry.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def check_server(server_url: str) -> None:
+    """See that this GitHub takes artifacts.
+
+    Raises:
+        ArtifactRefused: it does not.
+    """
+    if not takes_artifacts(server_url):
+        raise ArtifactRefused(
+            f"artifacts are not uploaded: {urlsplit(server_url).hostname or server_url} is a GitHub Enterprise Server, which "
+            "does not take artifacts of this version; the files are in the workspace, where a later step can upload them with "
+            "actions/upload-artifact@v3"
+        )
 
 
 def takes_artifacts(server_url: str) -> bool:

@@ -11,13 +11,15 @@ MOUNTED = (
     "GitHub itself puts under /github"
 )
 """What of the runner's disk is there inside of the container, in words."""
+ON_THE_RUNNER = "the action reads its inputs from the workspace and writes its results there, wherever it runs"
+"""Why the workspace is the limit where there is no container, in words."""
 
 
 @dataclass(frozen=True)
 class GitHubContext:
     """The job as GitHub describes it. Texts are empty, numbers are 0, paths are None where a variable is unset.
 
-    `retention_days` is the most that the repository allows for artifacts.
+    `retention_days` is the most that the repository allows for artifacts. `limits` says in words why paths lie in the workspace.
     """
 
     workspace: Path
@@ -42,6 +44,7 @@ class GitHubContext:
     retention_days: int | None = None
     results_url: str = ""
     runtime_token: str = field(default="", repr=False)
+    limits: str = MOUNTED
 
     @property
     def run_url(self) -> str | None:
@@ -69,8 +72,13 @@ class GitHubContext:
         return path.removeprefix(prefix) if self.repository and path.startswith(prefix) else ""
 
 
-def read_context(environment: Mapping[str, str]) -> GitHubContext:
-    """Read the runner's variables."""
+def read_context(environment: Mapping[str, str], limits: str = MOUNTED) -> GitHubContext:
+    """Read the runner's variables.
+
+    Args:
+        environment: the process's variables.
+        limits: why paths lie in the workspace, in words.
+    """
 
     def text(name: str, default: str = "") -> str:
         return environment.get(name, "").strip() or default
@@ -107,4 +115,5 @@ def read_context(environment: Mapping[str, str]) -> GitHubContext:
         retention_days=number("GITHUB_RETENTION_DAYS") or None,
         results_url=text("ACTIONS_RESULTS_URL"),
         runtime_token=text("ACTIONS_RUNTIME_TOKEN"),
+        limits=limits,
     )

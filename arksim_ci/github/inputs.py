@@ -13,7 +13,7 @@ from typing import Final, Literal, cast
 from urllib.parse import urlsplit
 
 from arksim_ci.config.errors import ConfigError, Problem
-from arksim_ci.github.context import MOUNTED, GitHubContext
+from arksim_ci.github.context import GitHubContext
 
 Command = Literal["simulate-evaluate", "evaluate", "comment"]
 CommentMode = Literal["always", "on-failure", "off"]
@@ -49,6 +49,8 @@ NAMES: Final = (
     "run-id",
 )
 """Every input, in the order of the documentation."""
+OF_THE_COMPOSITE: Final = ("python",)
+"""What the composite action has besides; it is read before any of ours runs."""
 
 MOST_TOP_ERRORS: Final = 100
 MOST_RETENTION_DAYS: Final = 400
@@ -103,7 +105,7 @@ def read_inputs(environment: Mapping[str, str], context: GitHubContext) -> Input
     Raises:
         ConfigError: with every input that is wrong, and what it allows.
     """
-    reader = _Reader(environment, context.workspace)
+    reader = _Reader(environment, context)
     inputs = Inputs(
         config=reader.path("config", required=True) or context.workspace / "arksim/config.yaml",
         command=cast(Command, reader.choice("command", COMMANDS, "simulate-evaluate")),
@@ -186,9 +188,10 @@ def _unknown(environment: Mapping[str, str]) -> list[str]:
 class _Reader:
     """Reads single inputs, and keeps what is wrong with them."""
 
-    def __init__(self, environment: Mapping[str, str], workspace: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], context: GitHubContext) -> None:
         self._environment = environment
-        self._workspace = workspace
+        self._workspace = context.workspace
+        self._limits = context.limits
         self.problems: list[Problem] = []
 
     def text(self, name: str) -> str:
@@ -282,7 +285,7 @@ class _Reader:
         if not path.is_relative_to(self._workspace):
             self.wrong(
                 name,
-                f'"{_short(value)}" is outside of the workspace; {MOUNTED}. Give a path relative to the workspace',
+                f'"{_short(value)}" is outside of the workspace; {self._limits}. Give a path relative to the workspace',
             )
         return path
 

@@ -56,6 +56,18 @@ class Publication:
     artifact_name: str = "arksim"
     retention_days: int | None = None
 
+    @property
+    def evaluation_files(self) -> dict[str, Path]:
+        """What goes into the artifact with the results, by name: our files in the output folder, and nothing else of it."""
+        folder = self.folder
+        own = {folder / each for each in (*RESULT_FILES, AGENT_LOG)} if folder else set()
+        return {path.name: path for path in self.files if path in own}
+
+    @property
+    def focus_files(self) -> dict[str, Path]:
+        """What goes into the artifact with the focus files, by name."""
+        return {path.name: path for path in self.files if self.folder and path.parent == self.folder / FOCUS}
+
 
 class Publisher:
     """Publishes one run.
@@ -137,13 +149,11 @@ class Publisher:
 
     async def _upload(self, publication: Publication) -> CommentContext:
         """Upload the artifacts; the context with their addresses."""
-        context, folder = publication.context, publication.folder
-        if self._uploader is None or folder is None:
+        context = publication.context
+        if self._uploader is None or publication.folder is None:
             return context
         name, days = publication.artifact_name, publication.retention_days
-        own = {folder / each for each in (*RESULT_FILES, AGENT_LOG)}
-        all_files = {path.name: path for path in publication.files if path in own}
-        focus = {path.name: path for path in publication.files if path.parent == folder / FOCUS}
+        all_files, focus = publication.evaluation_files, publication.focus_files
         evaluation = await self._try(self._uploader.upload_zip(f"{name}-evaluation", all_files, days))
         if evaluation is None:  # what refused one refuses the others; one warning is enough
             return context
