@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 QUIETLY := 2>$(VENV)/install.log || { cat $(VENV)/install.log >&2; exit 1; }
 PEER := .cache/peer
 
-.PHONY: demo test lint docs lock clean
+.PHONY: demo test lint bench docs lock clean
 
 demo: $(VENV)/.runtime
 	@$(BIN)/python -m arksim_ci demo
@@ -16,6 +16,10 @@ test: $(VENV)/.dev $(PEER)/.installed
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+
+# ArkSim and we, side by side: docs/performance.md. Options in BENCH_ARGS: "--sizes 10,50 --repeats 3", "--large", ...
+bench: $(VENV)/bin/python
+	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 docs: $(VENV)/.dev
 	@$(BIN)/python docs/generate.py

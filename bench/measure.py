@@ -93,8 +93,8 @@ def run(tool: Tool, conversations: int, server: str, folder: Path) -> Run:
         wall = time.monotonic() - started
         process.returncode = os.waitstatus_to_exitcode(status)
     stats = fetch(f"{server}/stats")
-    turns = project.judged_turns(folder) if process.returncode == 0 else 0
-    if turns != conversations * project.TURNS or stats["unknown_requests"]:
+    turns = project.judged_turns(folder)
+    if process.returncode or turns != conversations * project.TURNS or stats["unknown_requests"]:
         raise RuntimeError(
             f"{tool.name} ended with {process.returncode} and judged {turns} of {conversations * project.TURNS} turns; "
             f"see {folder / 'log.txt'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 CONVERSATIONS_PER_SCENARIO = 5
 """The default of both tools."""
@@ -53,10 +54,15 @@ def write(folder: Path, conversations: int, server: str) -> Path:
     return path
 
 
+def evaluation(folder: Path) -> Any:
+    """The evaluation.json that a tool wrote; an empty one where it wrote none."""
+    path = folder / "results" / "evaluation" / "evaluation.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"conversations": []}
+
+
 def judged_turns(folder: Path) -> int:
     """How many turns the evaluation that a tool wrote has scores for."""
-    evaluation = json.loads((folder / "results" / "evaluation" / "evaluation.json").read_text(encoding="utf-8"))
-    return sum(bool(turn["scores"]) for each in evaluation["conversations"] for turn in each["turn_scores"])
+    return sum(bool(turn["scores"]) for each in evaluation(folder)["conversations"] for turn in each["turn_scores"])
 
 
 def _scenario(number: int) -> dict[str, object]:
