@@ -30,7 +30,7 @@ class Guest:
 
     Args:
         relay: answers `self.llm` of custom metrics.
-        log: takes what the user's Python prints, line by line.
+        log: takes what the user's Python prints, line by line, secrets replaced.
     """
 
     def __init__(self, relay: LLMRelay, log: Callable[[str], None]) -> None:
@@ -41,14 +41,17 @@ class Guest:
     def host(self, config: RunConfig) -> UserCodeHost:
         """The host of the process; made once."""
         if self._host is None:
+            from arksim_ci.config.variables import secrets  # noqa: PLC0415
+            from arksim_ci.redaction import redactor  # noqa: PLC0415
             from arksim_ci.user_code.host import UserCodeHost  # noqa: PLC0415  (a configuration error does not pay for it)
 
+            redact = redactor(secrets(config, process_environment()))
             self._host = UserCodeHost(
                 Path(sys.executable),
                 process_environment(),
                 ask_llm=self._relay.ask,
                 call_timeout_seconds=config.agent_timeout_seconds,
-                log=self._log,
+                log=lambda line: self._log(redact(line)),
                 model=config.model,
                 provider=config.provider,
             )

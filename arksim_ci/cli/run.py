@@ -65,10 +65,11 @@ def run_and_show(
         raise
     from rich.console import Console  # noqa: PLC0415
 
+    from arksim_ci.pipeline.files import as_written  # noqa: PLC0415
     from arksim_ci.reports.terminal import closing_block  # noqa: PLC0415
 
     files = {file.name: str(file) for file in result.files if file.parent.name != FOCUS}
-    Console(highlight=False, soft_wrap=True).print(closing_block(result.results, files))
+    Console(highlight=False, soft_wrap=True).print(closing_block(as_written(result.results, result.redact), files))
     for sentence in result.trouble:
         print(f"error: {result.redact(sentence)}", file=sys.stderr)
     return result

@@ -178,7 +178,7 @@ class Evaluator:
 
     def _conversation_jobs(self, scenario: Scenario, history: tuple[Message, ...], repetition: int) -> Iterator[_Plan]:
         """What to ask of a whole conversation."""
-        heard = tuple(message for message in history if message.content.strip() != STOP_SIGNAL)
+        heard = tuple(each for each in history if each.role == "assistant" or each.content.strip() != STOP_SIGNAL)
         if GOAL_COMPLETION in self._builtin:
             facts = GoalFacts(scenario, heard, case=str(repetition))
             yield (GOAL_COMPLETION,), lambda _: judge_goal(self._llm, facts)

@@ -103,7 +103,7 @@ class Server:
         try:
             return json.loads(content)
         except (ValueError, RecursionError):
-            start = safe_text(content[:200].decode("utf-8", "replace"), self._secrets, 80)
+            start = safe_text(content[:20_000].decode("utf-8", "replace"), self._secrets, 80)
             raise _NotJson(
                 f"{self.place} answers with something that is not JSON; check base_url: {start}", retryable=True
             ) from None
@@ -122,7 +122,11 @@ class Server:
                 start = await _start(response, _LARGEST_ERROR)
                 lower = {name.lower(): value for name, value in response.headers.items()}
                 raise from_response(response.status, lower, start, self._now(), self._secrets)
-        except (ValueError, OverflowError, aiohttp.NonHttpUrlClientError):  # an address that is none, or one with credentials beside a key
+        except (
+            ValueError,
+            OverflowError,
+            aiohttp.NonHttpUrlClientError,
+        ):  # an address that is none, or one with credentials beside a key
             raise self._unusable() from None
         except (aiohttp.ClientError, OSError) as error:
             raise ServerError(f"{self.place}: {_connection_cause(_chain(error))}", retryable=True) from None

@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from arksim_ci.schema.vocabulary import AGENT_BEHAVIOR_FAILURE, TURN_METRICS
+from arksim_ci.schema.vocabulary import AGENT_BEHAVIOR_FAILURE, TOOL_CALL_BEHAVIOR_FAILURE, TURN_METRICS
 from tests.support.fake_github import FakeGitHub
 from tests.support.faults import Fault, Faults, Role, Struck, role_of, spoiled
 from tests.support.scripted_server import Reply, Request, ScriptedServer
@@ -113,7 +113,10 @@ def answer_well(request: Request) -> Reply:
         case Role.JUDGE:
             scores = {metric: {"reason": f"About {metric}.", "score": 5} for metric in TURN_METRICS}
             label = next((label for word, label in LABELS.items() if word in text), "no failure")
-            return _json({**scores, AGENT_BEHAVIOR_FAILURE: {"reason": "It says nothing new.", "label": label}})
+            labels = {AGENT_BEHAVIOR_FAILURE: {"reason": "It says nothing new.", "label": label}}
+            if TOOL_CALL_BEHAVIOR_FAILURE in text:
+                labels[TOOL_CALL_BEHAVIOR_FAILURE] = {"reason": "They are right.", "label": "no failure"}
+            return _json({**scores, **labels})
         case Role.CLUSTERING:
             members = re.findall(r'"ref": "([FG]\d+)"', text)
             return _json({"groups": [{"description": "The agent repeats itself.", "members": members}]})

@@ -53,6 +53,11 @@ def act() -> Path:
     return _venv("act", ACT_LOCK) / "act"
 
 
+def browser_python() -> Path:
+    """A Python that has Playwright, which drives the machine's own Chromium."""
+    return _venv("act", ACT_LOCK) / "python"
+
+
 def _venv(name: str, lock: Path) -> Path:
     """The `bin` folder of a venv with what a lock names."""
 

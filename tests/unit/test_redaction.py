@@ -7,10 +7,11 @@ import html
 import json
 from urllib.parse import quote
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arksim_ci.redaction import redactor
+from arksim_ci.redaction import SHORTEST, redact_json, redactor
 
 
 @given(
@@ -35,3 +36,20 @@ def test_harmless_text_stays_readable() -> None:
 
 def test_without_secrets_nothing_changes() -> None:
     assert redactor([])("text") == "text"
+
+
+@pytest.mark.parametrize("mark", ["…", " ...", "... (cut)", "… (+1,204 characters)"])
+@pytest.mark.parametrize("secret", ["sk-1234567890abcdef", 'with"quotes"&<b>/+x'])
+def test_the_beginning_of_a_secret_that_was_cut_is_replaced(mark: str, secret: str) -> None:
+    redact = redactor([secret, "another-secret"])
+    for spelling in (secret, json.dumps(secret)[1:-1], quote(secret, safe="")):
+        for length in range(SHORTEST, len(spelling)):
+            assert redact(f"key={spelling[:length]}{mark} and on") == f"key=***{mark} and on"
+    assert redact(f"key={secret[:4]}{mark}") == f"key={secret[:4]}{mark}"
+    assert redact(f"{secret[:9]} x{mark}") == f"{secret[:9]} x{mark}"
+
+
+def test_values_of_every_kind_are_walked_through() -> None:
+    redact = redactor(["sk-1234567890"])
+    value = {"sk-1234567890": [("sk-1234567890", 1), {"a": None}], "b": 2.5}
+    assert redact_json(value, redact) == {"***": [["***", 1], {"a": None}], "b": 2.5}
