@@ -1,8 +1,8 @@
-"""The best fix of a recommendation as the reports show it: where, and what."""
+"""What the reports show of a recommendation: where the best fix belongs, and what it is."""
 
 from __future__ import annotations
 
-from arksim_ci.schema.recommendation import ModuleFix, Recommendation
+from arksim_ci.schema.recommendation import CodeFix, ModuleFix, Recommendation
 
 
 def best_fix(advice: Recommendation) -> tuple[str | None, str]:
@@ -18,3 +18,10 @@ def other_fixes(advice: Recommendation) -> list[ModuleFix]:
     """The fixes that were considered besides the best."""
     module, _ = best_fix(advice)
     return [each for each in advice.module_fixes if each.module != module]
+
+
+def line_range(fix: CodeFix) -> str:
+    """`line 12`, `lines 12–14`."""
+    if fix.start_line == fix.end_line:
+        return f"line {fix.start_line}"
+    return f"lines {fix.start_line}–{fix.end_line}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from arksim_ci.reports.advice import best_fix, other_fixes
+from arksim_ci.reports.advice import best_fix, line_range, other_fixes
 from arksim_ci.reports.agent_markdown import agent_html
 from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
@@ -182,7 +182,7 @@ def _fix(advice: Recommendation) -> FixView:
         reason=_text(advice.best_module_fix_reasoning),
         others=tuple((each.module, _text(each.fix)) for each in other_fixes(advice)),
         diffs=tuple(
-            (one_line(each.file, 200), f"{each.start_line}–{each.end_line}", _diff_lines(each.diff))
+            (one_line(each.file, 200), line_range(each), _diff_lines(each.diff))
             for each in advice.code_fixes
         ),
         dropped=tuple(_text(each) for each in advice.dropped),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arksim_ci.reports.advice import best_fix, other_fixes
+from arksim_ci.reports.advice import best_fix, line_range, other_fixes
 from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.figures import count
 from arksim_ci.reports.markdown import Markdown, block, code, fence, inline, line, link, quoted
@@ -138,8 +138,7 @@ def _other_fixes(advice: Recommendation, limits: Limits) -> tuple[Markdown, ...]
 
 
 def _diff(fix: CodeFix, limits: Limits) -> tuple[Markdown, Markdown]:
-    lines = f"line {fix.start_line}" if fix.start_line == fix.end_line else f"lines {fix.start_line}–{fix.end_line}"
-    return Markdown(f"{html_code(fix.file)}, {lines}"), fence(fix.diff, "diff", limits.diff)
+    return Markdown(f"{html_code(fix.file)}, {line_range(fix)}"), fence(fix.diff, "diff", limits.diff)
 
 
 def html_code(text: str) -> Markdown:

@@ -9,14 +9,23 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from arksim_ci.pipeline.stored import load_results
+from arksim_ci.reports.html import render_html_report
+from arksim_ci.reports.results import Results
 from tests.support.docker import Docker, docker
 from tests.support.docker_action import PULL_REQUEST, Step
 from tests.support.fake_github import FakeGitHub
 from tests.support.fake_results_service import FakeResultsService
+from tests.support.project import arksim_ci
+from tests.support.report_page import chromium
 from tests.support.tools import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SUPPORT_AGENT = ROOT / "examples" / "support-agent"
 
@@ -97,3 +106,37 @@ def project(containers: Docker, gateway: str, tmp_path: Path) -> Iterator[Projec
     """The sample project, its pull request, and GitHub to answer."""
     with FakeGitHub(host=gateway) as github, FakeResultsService(host=gateway) as results:
         yield Project(containers, tmp_path, github, results)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output folder of a real run: the sample agent with its planted faults, scored by the offline provider."""
+    folder = tmp_path_factory.mktemp("demo") / "demo"
+    finished = arksim_ci("demo", str(folder), timeout=120)
+    assert finished.code == 0, finished.err
+    return folder / "results" / "evaluation"
+
+
+@pytest.fixture(scope="session")
+def results(demo: Path) -> Results:
+    """What that run left behind."""
+    return load_results(demo)
+
+
+@pytest.fixture
+def page_of(tmp_path: Path) -> Callable[[Results], Path]:
+    """Writes the page of some results."""
+
+    def write(found: Results) -> Path:
+        path = tmp_path / "page.html"
+        path.write_text(render_html_report(found), encoding="utf-8", newline="")
+        return path
+
+    return write
