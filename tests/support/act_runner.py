@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,12 +15,14 @@ from typing import Any
 from tests.support import tools
 from tests.support.docker import Docker
 from tests.support.fake_github import FakeGitHub
+from tests.support.fake_results_service import FakeResultsService, runtime_token
 
 _OF_THE_ACTION = (
     "Dockerfile",
     ".dockerignore",
     "action.yml",
     "entrypoint.py",
+    "composite",
     "pyproject.toml",
     "README.md",
     "LICENSE",
@@ -67,8 +70,27 @@ class Workflow:
 class Act:
     """A repository that has the action, and act to run workflows in it."""
 
-    def __init__(self, containers: Docker, folder: Path, gateway: str, github: FakeGitHub) -> None:
+    def __init__(
+        self,
+        containers: Docker | None,
+        folder: Path,
+        gateway: str,
+        github: FakeGitHub,
+        results: FakeResultsService | None = None,
+    ) -> None:
+        """Make the repository.
+
+        Args:
+            containers: for workflows that use the Docker action.
+            folder: an empty one.
+            gateway: this machine's address, as jobs see it.
+            github: answers the API.
+            results: takes artifacts; None: act's own server. With it, `actions/upload-artifact` is ours, over GitHub's own client.
+        """
         self._containers = containers
+        self._results = results
+        self._tool_cache = tools.CACHE / "tool-cache"
+        self._tool_cache.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._gateway = gateway
         self._github = github
@@ -102,8 +124,11 @@ class Act:
             "-s",
             "GITHUB_TOKEN=ghs_act0123456789",
         ]
-        command += ["--artifact-server-path", str(artifacts)]
-        command += ["--artifact-server-addr", self._gateway, "--artifact-server-port", str(port)]
+        if self._results:
+            command += self._with_our_results(self._results)
+        else:
+            command += ["--artifact-server-path", str(artifacts)]
+            command += ["--artifact-server-addr", self._gateway, "--artifact-server-port", str(port)]
         command += [
             "--env",
             f"GITHUB_API_URL={self._github.url}",
@@ -114,17 +139,32 @@ class Act:
             "--container-options",
             f"-v {cache}/act:{cache}/act",
         ]  # workspace, event and command files lie there
+        daemon = self._containers.environment if self._containers else {}
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
             "XDG_CACHE_HOME": str(cache),
-            **{name: value for name, value in self._containers.environment.items() if name == "DOCKER_HOST"},
+            **{name: value for name, value in daemon.items() if name == "DOCKER_HOST"},
         }
         done = subprocess.run(
             command, cwd=self.repository, env=environment, capture_output=True, text=True, timeout=600, check=False
         )
         lines = [json.loads(line) for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.startswith("{")]
         return Workflow(done.returncode, lines, artifacts)
+
+    def _with_our_results(self, results: FakeResultsService) -> list[str]:
+        upload = re.search(r"actions/upload-artifact@\w+", (tools.ROOT / "composite" / "action.yml").read_text())
+        assert upload
+        options = ["--local-repository", f"{upload[0]}={tools.ORACLES / 'upload-artifact'}"]
+        variables = {
+            "ACTIONS_RESULTS_URL": results.url,
+            "ACTIONS_RUNTIME_TOKEN": runtime_token(),
+            "ORACLES": str(tools.npm_tools()),
+            "RUNNER_TOOL_CACHE": str(self._tool_cache),
+        }
+        for name, value in variables.items():
+            options += ["--env", f"{name}={value}"]
+        return options
 
     def _git(self, *arguments: str) -> None:
         subprocess.run(["git", *arguments], cwd=self.repository, check=True, capture_output=True)
