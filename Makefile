@@ -12,7 +12,7 @@ demo: $(VENV)/.runtime
 	@$(BIN)/python -m arksim_ci demo
 
 test: $(VENV)/.dev $(PEER)/.installed
-	@ARKSIM_PEER_PYTHON=$$(test -x $(PEER)/bin/arksim && echo $(CURDIR)/$(PEER)/bin/python) $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	@ARKSIM_PEER_PYTHON=$$(test -x $(PEER)/bin/arksim && echo $(CURDIR)/$(PEER)/bin/python) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy

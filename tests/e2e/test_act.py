@@ -16,7 +16,7 @@ from tests.support.docker_action import EVENT, PULL_REQUEST
 from tests.support.fake_github import FakeGitHub
 from tests.support.tools import ROOT, missing
 
-pytestmark = [pytest.mark.xdist_group("docker"), pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)
 
 CHECKOUT = "actions/checkout@3d3c42e5aac5ba805825da76410c181273ba90b1"
 

@@ -20,7 +20,7 @@ from tests.support.fake_results_service import runtime_token
 from tests.support.project import llm, scenario
 from tests.support.scripted_server import Reply, Request, ScriptedServer, wait_until
 
-pytestmark = [pytest.mark.xdist_group("docker"), pytest.mark.timeout(900)]  # the first of them builds the images
+pytestmark = pytest.mark.timeout(900)  # the first of them builds the images
 
 ENDPOINT = "agent_config: {api_config: {endpoint: 'http://%s:%d/v1/chat/completions'}}"
 RESULTS = "arksim/results/evaluation"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NoReturn
 
 from arksim_ci.agents.reach import gateway_of
 from tests.support.tools import CACHE, ROOT, missing
 
 IMAGE = "arksim-action:e2e"
 _BASE = "python:3.13-slim"
+_FOLDER = CACHE / "e2e"
 
 
 class Docker:
@@ -54,6 +56,11 @@ class Docker:
 
     def build(self) -> None:
         """Build the action's image; the base image is made of Debian packages where none can be pulled."""
+        _FOLDER.mkdir(parents=True, exist_ok=True)
+        with _locked("build"):
+            self._build()
+
+    def _build(self) -> None:
         if not self("image", "ls", "--quiet", _BASE) and not self("pull", "--quiet", _BASE, check=False):
             if not shutil.which("mmdebstrap") or os.geteuid() != 0:
                 missing(f"{_BASE} can't be pulled, and mmdebstrap, run as root, is not there to make one")
@@ -70,7 +77,7 @@ class Docker:
 
 @contextlib.contextmanager
 def docker() -> Iterator[Docker]:
-    """The daemon that is there, or one of our own for as long as it is needed; its images stay in `.cache`."""
+    """The daemon that is there, or one of our own, shared by all test processes; its images stay in `.cache`."""
     present = Docker(os.environ.get("DOCKER_HOST"))
     if not shutil.which("docker"):
         missing("the docker command line is not installed (Debian: docker.io)")
@@ -79,41 +86,71 @@ def docker() -> Iterator[Docker]:
         return
     if not shutil.which("dockerd") or os.geteuid() != 0:
         missing("no Docker daemon answers, and only root with dockerd installed (Debian: docker.io) can start one here")
-    folder = CACHE / "e2e"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "docker.lock").open("w") as lock, tempfile.TemporaryDirectory(prefix="arksim-docker-") as temporary:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two daemons can't share one folder
-        with _daemon(folder / "docker", Path(temporary)) as own:
-            yield own
+    with _our_daemon() as own:
+        yield own
 
 
 @contextlib.contextmanager
-def _daemon(data: Path, temporary: Path) -> Iterator[Docker]:
-    """A daemon of our own. Its socket and its state lie in a folder with a short name: paths of sockets are limited."""
-    own = Docker(f"unix://{temporary}/docker.sock")
-    log = temporary / "log"
-    command = ["dockerd", "--data-root", str(data), "--exec-root", f"{temporary}/exec"]
-    command += ["--pidfile", f"{temporary}/pid", "--host", own.environment["DOCKER_HOST"]]
-    with log.open("wb") as output:
-        daemon = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
-    try:
-        deadline = time.monotonic() + 60
-        while not own.answers():
-            if daemon.poll() is not None or time.monotonic() > deadline:
-                _no_daemon(log)
-            time.sleep(0.2)
-        yield own
-    finally:
-        daemon.terminate()
+def _our_daemon() -> Iterator[Docker]:
+    """Start the daemon where nobody has yet, and stop it where nobody else uses it any more."""
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    # Its socket lies in a folder with a short name: paths of sockets are limited.
+    state = Path(tempfile.gettempdir()) / f"arksim-docker-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]}"
+    own = Docker(f"unix://{state}/docker.sock")
+    with (_FOLDER / "users.lock").open("w") as users:
+        with _locked("daemon"):
+            fcntl.flock(users, fcntl.LOCK_SH)
+            if not own.answers():
+                _start(own, state)
         try:
-            daemon.wait(30)
-        except subprocess.TimeoutExpired:
-            daemon.kill()
-            daemon.wait()
+            yield own
+        finally:
+            with _locked("daemon"):
+                try:
+                    fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _stop(state)
+                except BlockingIOError:
+                    pass  # another test process goes on with it
 
 
-def _no_daemon(log: Path) -> NoReturn:
-    missing(f"dockerd does not start on this machine: {log.read_text(errors='replace').strip()[-600:]}")
+def _start(own: Docker, state: Path) -> None:
+    _clean(state)
+    state.mkdir()
+    command = ["dockerd", "--data-root", str(_FOLDER / "docker"), "--exec-root", f"{state}/exec"]
+    command += ["--pidfile", f"{state}/pid", "--host", own.environment["DOCKER_HOST"]]
+    # By way of a shell that ends: the daemon outlives the test process that happens to be first.
+    subprocess.run(["sh", "-c", f'exec "$@" >{state}/log 2>&1 &', "sh", *command], check=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not own.answers():
+        if time.monotonic() > deadline:
+            _stop(state)
+            missing(f"dockerd does not start on this machine: {(state / 'log').read_text(errors='replace')[-600:]}")
+        time.sleep(0.2)
+
+
+def _stop(state: Path) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        pid = int((state / "pid").read_text())
+        assert b"dockerd" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + 30
+        while Path(f"/proc/{pid}/exe").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+    _clean(state)
+
+
+def _clean(state: Path) -> None:
+    """Remove what a daemon leaves in its folder; a mount is among it."""
+    subprocess.run(["umount", "--quiet", str(state / "exec" / "netns" / "default")], check=False, capture_output=True)
+    shutil.rmtree(state, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """One test process at a time."""
+    with (_FOLDER / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def run_arguments(image: str, mounts: Mapping[Path, str], variables: Mapping[str, str], name: str) -> list[str]:
