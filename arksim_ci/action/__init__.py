@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from typing import TYPE_CHECKING
 
-from arksim_ci.action.problems import report_problems
+from arksim_ci.action.problems import report_crash, report_problems
 from arksim_ci.action.world import World, real_world
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 from arksim_ci.github.context import MOUNTED, ON_THE_RUNNER, read_context
-from arksim_ci.github.outputs import ending_outputs
-from arksim_ci.github.workflow import Annotation, LogHandler, Workflow
+from arksim_ci.github.inputs import given_secrets
+from arksim_ci.github.workflow import LogHandler, Workflow
+from arksim_ci.redaction import redactor
 
 if TYPE_CHECKING:
     from arksim_ci.github.context import GitHubContext
@@ -31,6 +31,8 @@ def main() -> int:
     async def live() -> int:
         return await run(real_world())
 
+    # What a library says once the run is over must not reach the runner as it is.
+    logging.getLogger().addHandler(logging.NullHandler())
     return asyncio.run(live())
 
 
@@ -45,10 +47,14 @@ async def run(world: World) -> int:
     """
     context = read_context(world.environment, ON_THE_RUNNER if world.job_python else MOUNTED)
     workflow = Workflow(world.stream, context.output_file, context.summary_file)
+    secrets = given_secrets(world.environment, context)
+    workflow.mask(secrets.api_key)
+    workflow.redact = redactor(secrets)
     handler = LogHandler(workflow)
-    package = logging.getLogger("arksim_ci")
+    # At the root: a warning of a library may repeat what an agent said, and stderr is read for commands, too.
+    root, package = logging.getLogger(), logging.getLogger("arksim_ci")
     level = package.level
-    package.addHandler(handler)
+    root.addHandler(handler)
     package.setLevel(logging.INFO)
     try:
         return await _run(world, context, workflow)
@@ -56,13 +62,11 @@ async def run(world: World) -> int:
         report_problems(error, workflow, context.workspace)
         return EXIT_CONFIG_ERROR
     except Exception as error:
-        workflow.log(traceback.format_exc())
-        workflow.annotate(Annotation("error", f"{type(error).__name__}: {error}", "arksim: internal error"))
-        workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
+        report_crash(error, workflow)
         return EXIT_INTERNAL_ERROR
     finally:
         workflow.end_group()
-        package.removeHandler(handler)
+        root.removeHandler(handler)
         package.setLevel(level)
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from arksim_ci.action.guest import ActionGuest
 from arksim_ci.action.hand_over import hand_over
 from arksim_ci.action.job import Job
+from arksim_ci.action.problems import log_traceback
 from arksim_ci.action.progress import WorkflowProgress
 from arksim_ci.action.publication import publication_of, report_context
 from arksim_ci.action.results import exit_code_of_step
 from arksim_ci.action.set_up import set_up
-from arksim_ci.action.settings import load, missing_secrets, overrides_of
+from arksim_ci.action.settings import behind_link, checkout_problems, load, missing_secrets, overrides_of
 from arksim_ci.action.stopping import CANCELLED, MOST_SECONDS, unless_stopped
 from arksim_ci.action.trust import SKIPPED_TITLE, MissingSecrets, who_is_withheld, with_trust_checked
 from arksim_ci.action.within_reach import within_reach
@@ -53,8 +54,6 @@ async def run_gate(job: Job) -> int:
     """
     inputs, context = job.inputs, job.context
     hide_our_environment()
-    job.workflow.mask(inputs.api_key)
-    job.workflow.redact = redactor(job.secrets())
     job.event = await with_trust_checked(job.event, job.client, context.repository, allowed=inputs.allow_untrusted_code)
     command: Command = "evaluate" if inputs.command == "evaluate" else "simulate-evaluate"
     environment = without_tokens(job.world.environment)
@@ -62,11 +61,12 @@ async def run_gate(job: Job) -> int:
     try:
         overrides += overrides_of(inputs, context.workspace)
         if job.event.is_withheld and (names := missing_secrets(inputs, overrides, command, environment)):
+            _forget_verdict(job, command, overrides, environment)
             return _without_secrets(job, MissingSecrets(names, who_is_withheld(job.event)))
         return await _Gate(job, command, overrides, environment).run()
-    except ConfigError:
+    except ConfigError as error:
         _forget_verdict(job, command, overrides, environment)
-        raise
+        raise ConfigError(*checkout_problems(context.workspace), *error.problems) from error
 
 
 def _without_secrets(job: Job, missing: MissingSecrets) -> int:
@@ -88,8 +88,8 @@ def _forget_verdict(job: Job, command: Command, overrides: Sequence[Overrides], 
     """Remove an earlier verdict, so that nobody takes it for that of the run that could not begin."""
     with contextlib.suppress(ConfigError, OSError):
         loaded, _ = examine(job.inputs.config, overrides, environment=environment, command=command)
-        folder = loaded.config.output_dir
-        if folder.resolve().is_relative_to(job.context.workspace.resolve()):
+        folder, workspace = loaded.config.output_dir, job.context.workspace
+        if folder.is_relative_to(workspace) and not behind_link(folder, workspace):
             (folder / VERDICT).unlink(missing_ok=True)
 
 
@@ -118,13 +118,22 @@ class _Gate:
             if isinstance(result, Ending):
                 self._not_begun(result)
                 return EXIT_INTERNAL_ERROR
+        except ConfigError:
+            _take_back(config.output_dir, made)
+            raise
         finally:
             cached = config.cache_dir.rglob("*") if config.cache_dir and config.cache_dir in made else ()
-            give_to_owner((*made, *cached), workspace)
+            give_to_owner((*made, *cached, config.output_dir / AGENT_LOG), workspace)
         has_log = bool(job.inputs.setup_command or job.inputs.agent_command)
         files = with_agent_log(result.folder, result.files) if has_log else result.files
         give_to_owner((*files, result.folder / JOURNAL), workspace)
-        return await self._publish(config, result, files)
+        try:
+            await self._publish(config, result, files)
+        except Exception as error:  # what a run came to does not change because it could not be shown
+            log_traceback(error, job.workflow)
+            job.workflow.warning("publishing broke off through a bug of the action; the log has the details")
+            job.workflow.outputs(ending_outputs(result.exit_code))
+        return self._exit_code(result)
 
     async def _run(self, config: RunConfig) -> RunResult | Ending:
         """Run between set-up and clean-up; how it ended, where that was so early that there is nothing to report on."""
@@ -184,7 +193,7 @@ class _Gate:
             stop=world.stop,
         )
 
-    async def _publish(self, config: RunConfig, result: RunResult, files: tuple[Path, ...]) -> int:
+    async def _publish(self, config: RunConfig, result: RunResult, files: tuple[Path, ...]) -> None:
         job = self.job
         for sentence in result.trouble:
             job.workflow.annotate(Annotation("error", sentence, "arksim: a result could not be written"))
@@ -199,9 +208,12 @@ class _Gate:
         head = headline(result.results)
         for text in (f"{head.title}. {head.lead}".strip(), *failure_sentences(result.results, PLAIN)):
             job.workflow.log(text)
-        code = exit_code_of_step(result.results.verdict, result.exit_code, fail_on_gate=job.inputs.fail_on_gate)
+
+    def _exit_code(self, result: RunResult) -> int:
+        wanted, written = self.job.inputs.fail_on_gate, not result.trouble
+        code = exit_code_of_step(result.results.verdict, result.exit_code, fail_on_gate=wanted, written=written)
         if code != result.exit_code:
-            job.workflow.log(
+            self.job.workflow.log(
                 f"The gate's exit code is {result.exit_code}; with fail-on-gate: false the step ends with {code}"
             )
         return code
@@ -215,10 +227,20 @@ def _claim(folder: OutputFolder) -> None:
     """
     try:
         folder.check()
-        (folder.path / AGENT_LOG).unlink(missing_ok=True)
+        for name in (AGENT_LOG, VERDICT):
+            (folder.path / name).unlink(missing_ok=True)
     except OutputRefused as error:
         raise ConfigError(Problem(str(error), key="output_dir")) from error
     except OSError as error:
         raise ConfigError(
-            Problem(f"{AGENT_LOG} of an earlier run can't be deleted ({error.strerror})", key="output_dir")
+            Problem(f"{error.filename} of an earlier run can't be deleted ({error.strerror})", key="output_dir")
         ) from error
+
+
+def _take_back(folder: Path, made: Sequence[Path]) -> None:
+    """Leave nothing of a run that turned out to be wrongly configured: its agent's log, and the folders that were made for it."""
+    with contextlib.suppress(OSError):
+        (folder / AGENT_LOG).unlink(missing_ok=True)
+    for each in sorted(made, reverse=True):
+        with contextlib.suppress(OSError):  # somebody else's file is in it
+            each.rmdir()

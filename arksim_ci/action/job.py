@@ -12,7 +12,7 @@ from arksim_ci.github.client import GitHubClient
 from arksim_ci.github.comments import Marker
 from arksim_ci.github.context import GitHubContext
 from arksim_ci.github.event import Event, read_event
-from arksim_ci.github.inputs import Inputs, read_inputs
+from arksim_ci.github.inputs import Inputs, given_secrets, read_inputs
 from arksim_ci.github.workflow import Workflow
 
 LARGEST_EVENT = 25 * 1024 * 1024
@@ -59,8 +59,7 @@ class Job:
 
     def secrets(self) -> tuple[str, ...]:
         """The tokens and keys that this step was given directly."""
-        given = (self.inputs.api_key, self.inputs.github_token, self.context.runtime_token)
-        return tuple(secret for secret in given if secret)
+        return tuple(filter(None, given_secrets(self.world.environment, self.context)))
 
     async def close(self) -> None:
         """Close connections."""
@@ -75,8 +74,8 @@ def read_job(world: World, context: GitHubContext, workflow: Workflow) -> Job:
         ConfigError: with every input that is wrong.
     """
     inputs = read_inputs(world.environment, context)
-    for warning in inputs.warnings:
-        workflow.warning(warning)
+    if inputs.warnings:  # GitHub shows ten warnings of a step: these take one
+        workflow.warning("\n".join(inputs.warnings))
     payload = _payload(context, workflow)
     client = None
     if inputs.github_token and context.repository:

@@ -20,10 +20,12 @@ from arksim_ci.github.publish import Publication, Publisher
 from arksim_ci.github.pull_request import find_pull_request
 from arksim_ci.github.workflow import Annotation
 from arksim_ci.output import EVALUATION, RECOMMENDATIONS, SIMULATION, VERDICT
-from arksim_ci.redaction import redactor
 from arksim_ci.reports.context import CommentContext
+from arksim_ci.reports.results import Results
 
 WANTED = (VERDICT, EVALUATION, SIMULATION, RECOMMENDATIONS)
+_WORSE = (0, 3, 1)
+"""Exit codes of runs that have results, from good to bad."""
 PERMISSIONS = "permissions:\n  actions: read\n  pull-requests: write"
 
 
@@ -47,7 +49,6 @@ async def comment_on_other_run(job: Job) -> int:
     Raises:
         ConfigError: the run is none whose results are published.
     """
-    job.workflow.redact = redactor(job.secrets())
     if job.client is None:
         raise ConfigError(Problem("is empty; `command: comment` needs a token that may comment", "input github-token"))
     job.workflow.group("Fetching the results")
@@ -69,13 +70,11 @@ async def comment_on_other_run(job: Job) -> int:
                     f"run {run_id} has no artifact {job.inputs.artifact_name}-evaluation: its gate did not run, or uploads under "
                     "another artifact-name",
                 )
-            for artifact in found:
-                await _publish(job, run, artifact, number, several=len(found) > 1)
+            return await _publish_all(job, run, found, number)
     except PermissionMissing as error:
         return _failed(job, f"{error}. Give the job these permissions:\n{PERMISSIONS}")
-    except (GitHubRefused, ArtifactUnavailable, ArtifactUnsafe, ReportRefused) as error:
+    except (GitHubRefused, ArtifactUnavailable, ArtifactUnsafe) as error:
         return _failed(job, str(error))
-    return EXIT_OK
 
 
 async def _other_run(job: Job, client: GitHubClient, run_id: int) -> OtherRun:
@@ -121,14 +120,24 @@ async def _artifacts(job: Job, client: GitHubClient, run: OtherRun, folder: Path
     return [each for each in found if each.created_at >= run.started_at] or found[-1:]
 
 
-async def _publish(job: Job, run: OtherRun, artifact: RunArtifact, number: int, *, several: bool) -> None:
-    """Publish one leg's results.
+async def _publish_all(job: Job, run: OtherRun, found: list[RunArtifact], number: int) -> int:
+    """Publish every leg's results, the worst last, whose outputs therefore stay. One that is refused keeps no other back."""
+    legs: list[tuple[str, RunArtifact, Results]] = []
+    refused: list[str] = []
+    for place, artifact in enumerate(found, 1):
+        # By place, not by name: the artifacts of a second attempt have other suffixes than those of the first.
+        key = f"{job.inputs.comment_key}/{place}" if place > 1 else job.inputs.comment_key
+        try:
+            legs.append((key, artifact, read_report(artifact.folder, artifact.files, run.event.head_sha)))
+        except ReportRefused as error:
+            refused.append(f"{artifact.name}: {error}")
+    for key, artifact, results in sorted(legs, key=lambda leg: _WORSE.index(leg[2].verdict.exit_code)):
+        await _publish(job, run, artifact, results, number, key)
+    return _failed(job, "; ".join(refused)) if refused else EXIT_OK
 
-    Raises:
-        ReportRefused: its files are not what they should be.
-    """
-    results = read_report(artifact.folder, artifact.files, run.event.head_sha)
-    key = f"{job.inputs.comment_key}/{artifact.name}" if several else job.inputs.comment_key
+
+async def _publish(job: Job, run: OtherRun, artifact: RunArtifact, results: Results, number: int, key: str) -> None:
+    """Publish one leg's results, in the comment with this key."""
     url = job.context.url_of_run(run.id)
     context = CommentContext(
         top_errors=job.inputs.top_errors,

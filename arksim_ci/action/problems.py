@@ -1,11 +1,12 @@
-"""How a bad configuration is shown on GitHub: annotations at their places, the summary, the outputs."""
+"""How a run without a result is shown on GitHub: annotations at their places, the summary, the outputs."""
 
 from __future__ import annotations
 
+import traceback
 from pathlib import Path
 
 from arksim_ci.config.errors import ConfigError, Problem
-from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR
+from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 from arksim_ci.github.outputs import ending_outputs
 from arksim_ci.github.workflow import Annotation, Workflow
 from arksim_ci.reports.markdown import line
@@ -13,6 +14,7 @@ from arksim_ci.reports.safe_text import one_line
 
 MOST_ANNOTATED = 8
 MOST_LISTED = 100
+MOST_TRACEBACK_LINES = 80
 
 
 def report_problems(error: ConfigError, workflow: Workflow, workspace: Path) -> None:
@@ -25,6 +27,25 @@ def report_problems(error: ConfigError, workflow: Workflow, workspace: Path) -> 
         workflow.annotate(_annotation(problem, workspace))
     workflow.summary(problems_text(problems))
     workflow.outputs(ending_outputs(EXIT_CONFIG_ERROR))
+
+
+def report_crash(error: Exception, workflow: Workflow) -> None:
+    """Show a bug of ours, and set the outputs of a run that has no result."""
+    log_traceback(error, workflow)
+    found = workflow.redact(f"{type(error).__name__}: {error}")
+    workflow.annotate(Annotation("error", found, "arksim: internal error"))
+    workflow.summary(
+        "## ⚠️ No result: the action broke off through a bug of its own\n\n"
+        f"{line(one_line(found), 1000)}\n\nThe step's log has the details."
+    )
+    workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
+
+
+def log_traceback(error: Exception, workflow: Workflow) -> None:
+    """Write the end of a traceback into the log: that is where the cause stands."""
+    text = workflow.redact("".join(traceback.format_exception(error)))
+    for each in text.splitlines()[-MOST_TRACEBACK_LINES:]:
+        workflow.log(each)
 
 
 def title(count: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.config.files import MAX_DATA_BYTES, read_text
@@ -22,12 +22,20 @@ M = TypeVar("M", bound=BaseModel)
 _INCOMPLETE = {"RUN_NOT_COMPLETED", "INCOMPLETE_COVERAGE", "METRIC_NOT_EVALUATED"}
 
 
-def exit_code_of_step(verdict: Verdict, exit_code: int, *, fail_on_gate: bool) -> int:
-    """What the step ends with: `fail-on-gate: false` turns a failed gate into success, where the run was complete."""
+def exit_code_of_step(verdict: Verdict, exit_code: int, *, fail_on_gate: bool, written: bool = True) -> int:
+    """What the step ends with: `fail-on-gate: false` turns a failed gate into success, where the run was complete.
+
+    Args:
+        verdict: the gate's decision.
+        exit_code: of the run.
+        fail_on_gate: the input.
+        written: whether all results were written; a run without its files was not complete.
+    """
     if exit_code != EXIT_EVAL_FAILED or fail_on_gate:
         return exit_code
     incomplete = (
-        verdict.status != "COMPLETED"
+        not written
+        or verdict.status != "COMPLETED"
         or any(failure.type in _INCOMPLETE for failure in verdict.failures)
         or any(check.passed is None for check in verdict.checks)
     )
@@ -35,10 +43,18 @@ def exit_code_of_step(verdict: Verdict, exit_code: int, *, fail_on_gate: bool) -
 
 
 def redacted(results: Results, redact: Callable[[str], str]) -> Results:
-    """The results with every secret replaced before any text is made of them: escapes could hide one from a later search."""
+    """The results with every secret replaced before any text is made of them: escapes could hide one from a later search.
+
+    Where a secret is a word of the format itself, a model stays as it is: what agents and LLMs said has been through `redact` before.
+    """
 
     def clean(model: M | None) -> M | None:
-        return None if model is None else type(model).model_validate(redact_json(model.model_dump(), redact))
+        if model is None:
+            return None
+        try:
+            return type(model).model_validate(redact_json(model.model_dump(), redact))
+        except ValidationError:
+            return model
 
     verdict, simulation = clean(results.verdict), clean(results.simulation)
     if verdict is None or simulation is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from arksim_ci.config.errors import ConfigError, Problem
@@ -17,7 +17,9 @@ from arksim_ci.github.inputs import Inputs
 from arksim_ci.schema.verdict import Command
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
-_STAND_IN = "stands-in-for-a-secret"
+_STAND_IN = "0"
+_STAND_IN_URL = "http://stands-in-for-a-secret.invalid"
+_RESERVED = (".git", ".github/workflows")
 
 
 def overrides_of(inputs: Inputs, workspace: Path) -> list[Overrides]:
@@ -58,9 +60,10 @@ def load(
     except ConfigError as error:
         problems += error.problems
         loaded, _ = examine(inputs.config, overrides, environment=environment, command=command)
-    outside = outside_problems(loaded, context)
-    if problems or outside:
-        raise ConfigError(*problems, *outside)
+    problems += outside_problems(loaded, context)
+    problems += _requirements_problems(inputs)
+    if problems:
+        raise ConfigError(*problems)
     return found
 
 
@@ -75,7 +78,7 @@ def missing_secrets(
     loaded, _ = examine(inputs.config, overrides, environment=environment, command=command)
     names = _unset(loaded.config, environment, inputs.api_key)
     if names:
-        stand_ins = {**dict.fromkeys(names, _STAND_IN), **{key: value for key, value in environment.items() if value}}
+        stand_ins = _stand_ins(loaded.config, names) | {key: value for key, value in environment.items() if value}
         load_run_inputs(
             inputs.config, overrides, environment=stand_ins, command=command, api_key=inputs.api_key or _STAND_IN
         )
@@ -94,6 +97,7 @@ def outside_problems(loaded: LoadedConfig, context: GitHubContext) -> list[Probl
         *((("code_paths", index), path) for index, path in enumerate(config.code_paths)),
     ]
     writes = [(("output_dir",), config.output_dir), (("output_file_path",), config.output_file_path)]
+    cache = [(("cache_dir",), config.cache_dir)] if config.cache_dir else []
     found = []
     for place, path in reads:
         if path is not None and not path.is_relative_to(workspace) and not path.exists():
@@ -105,19 +109,75 @@ def outside_problems(loaded: LoadedConfig, context: GitHubContext) -> list[Probl
                     f"{path} is outside of the workspace, so its files would be lost; {context.limits}", *place
                 )
             )
-        elif not path.resolve().is_relative_to(workspace.resolve()):
-            found.append(loaded.problem(f"{path} leads out of the workspace through a symbolic link", *place))
+    for place, path in [*writes, *cache]:
+        if behind_link(path, workspace):
+            found.append(
+                loaded.problem(f"{path} stands behind a symbolic link; results are never written through one", *place)
+            )
+        elif reserved := _reserved(path, workspace):
+            found.append(loaded.problem(f"{path} is in {reserved}, where no results belong", *place))
     return found
 
 
+def behind_link(path: Path, workspace: Path) -> bool:
+    """Whether the path, or a folder on its way from the workspace, is a symbolic link."""
+    return any(
+        each != workspace and each.is_relative_to(workspace) and each.is_symlink() for each in (path, *path.parents)
+    )
+
+
+def _reserved(path: Path, workspace: Path) -> str | None:
+    """The folder of git or GitHub in which the path is."""
+    if not path.is_relative_to(workspace):
+        return None
+    inside = f"/{path.relative_to(workspace).as_posix().casefold()}/"
+    return next((folder for folder in _RESERVED if f"/{folder}/" in inside), None)
+
+
+def _requirements_problems(inputs: Inputs) -> list[Problem]:
+    path = inputs.requirements
+    if path is None or path.is_file():
+        return []
+    return [Problem(f"there is no file {path}", "input requirements")]
+
+
+def checkout_problems(workspace: Path) -> list[Problem]:
+    """The usual reason for a configuration that is not there."""
+    try:
+        empty = not any(workspace.iterdir())
+    except OSError:
+        empty = False
+    sentence = "the workspace is empty: a step with actions/checkout must come before this one"
+    return [Problem(sentence, "input config")] if empty else []
+
+
 def _unset(config: RunConfig, environment: Mapping[str, str], api_key: str) -> tuple[str, ...]:
+    """The variables that hold secrets, are needed, and are not set; the provider's key is the first."""
     names: list[str] = []
     preset = PRESETS[config.provider]
     keys = (config.api_key_env,) if config.api_key_env else preset.key_variables
     needs_key = config.provider != "offline" and (preset.needs_key or bool(config.api_key_env))
-    if needs_key and not api_key and not any(environment.get(key or "", "").strip() for key in keys):
+    if needs_key and not api_key and not any(_is_set(environment, key) for key in keys):
         names.append(keys[0] or "")
-    api = config.agent_config.api_config if config.agent_config else None
-    texts = [api.endpoint, *api.headers.values()] if api else []
-    names += [name for text in texts for name in _VARIABLE.findall(text) if not environment.get(name, "").strip()]
+    names += [name for text in _texts(config) for name in _VARIABLE.findall(text) if not _is_set(environment, name)]
+    if names and not config.base_url and not preset.base_url:  # an endpoint that is a secret, too
+        addresses = preset.base_url_variables
+        names += addresses[:1] if not any(_is_set(environment, name) for name in addresses) else ()
     return tuple(dict.fromkeys(name for name in names if name and refusal(name) is None))
+
+
+def _stand_ins(config: RunConfig, names: Sequence[str]) -> dict[str, str]:
+    """Values with which the rest of a configuration can be checked."""
+    addresses = {name for text in _texts(config) if (found := _VARIABLE.match(text)) for name in found.groups()}
+    addresses |= set(PRESETS[config.provider].base_url_variables)
+    return {name: _STAND_IN_URL if name in addresses else _STAND_IN for name in names}
+
+
+def _texts(config: RunConfig) -> list[str]:
+    """The texts in which `${VAR}` is filled in."""
+    api = config.agent_config.api_config if config.agent_config else None
+    return [api.endpoint, *api.headers.values()] if api else []
+
+
+def _is_set(environment: Mapping[str, str], name: str | None) -> bool:
+    return bool(environment.get(name or "", "").strip())

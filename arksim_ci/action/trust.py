@@ -51,12 +51,13 @@ async def with_trust_checked(event: Event, client: GitHubClient | None, reposito
             why = f" (whether it comes from a fork could not be asked: {error})"
     if not event.code_is_untrusted or allowed:
         return event
+    whose = "the pull request comes from a fork" if event.is_fork else "the pull request may come from a fork"
     raise ConfigError(
         Problem(
-            f"under `{event.name}` this repository's secrets are at hand, and the pull request comes from a fork{why}: its "
-            "config, scenarios, Python and commands could send them away, so nothing of it is used. Run the gate under "
-            f"`pull_request` and let a second workflow write the comment: {FORKS_PAGE}. Or set this to true, where somebody "
-            "reads the code before each run",
+            f"under `{event.name}` this repository's secrets are at hand, and {whose}{why}: its "
+            "config, scenarios, Python and commands could send them away, so nothing of the workspace is used. Run the gate under "
+            f"`pull_request` and let a second workflow write the comment: {FORKS_PAGE}. Or set this to true, where the workspace "
+            "holds nothing of the fork (what is in it can't be proved from here), or where somebody reads the code before each run",
             "input allow-untrusted-code",
         )
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import signal
 import sys
 import time
@@ -79,4 +80,6 @@ def real_world() -> World:
     routes = ""
     with contextlib.suppress(OSError):
         routes = Path("/proc/net/route").read_text(encoding="ascii")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whatever the job's locale says: the runner reads UTF-8
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     return World(process_environment(), sys.stdout, stop, Path("/.dockerenv").exists(), routes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote
 
 from arksim_ci.github.client import GitHubClient, GitHubRefused, PermissionMissing
+
+logger = logging.getLogger(__name__)
 
 PERMISSIONS = "permissions:\n  contents: read\n  pull-requests: write"
 """What a job that comments needs."""
@@ -90,6 +93,10 @@ async def publish_comment(
     try:
         return await thread.publish(body, create=failed or mode == "always")
     except PermissionMissing as error:
+        if "locked" in str(error).casefold():
+            raise CannotComment(f"the pull request's conversation is locked ({error})") from None
+        if error.status == 401:
+            raise CannotComment(f"GitHub does not accept the input github-token ({error})") from None
         raise CannotComment(f"the token may not comment ({error})", forbidden=True) from None
     except GitHubRefused as error:
         raise CannotComment(str(error)) from None
@@ -114,10 +121,14 @@ class _Thread:
         created = _comment(await self._client.post(self._thread, {"body": body}))
         if created is None:
             raise GitHubRefused("the comment was sent, but GitHub's answer does not describe it")
-        ours = await self._ours(login)  # another job, or an answer that got lost, may have created one, too
+        try:
+            ours = await self._ours(login)  # another job, or an answer that got lost, may have created one, too
+        except GitHubRefused as error:
+            logger.info("Whether there are two comments could not be looked up: %s", error)
+            return Outcome("created", created.url)
         if not ours or ours[0].id >= created.id:
             return Outcome("created", created.url)
-        await self._client.delete(f"{self._comments}/{created.id}")
+        await self._delete(created)
         return await self._write_over([each for each in ours if each.id != created.id], body, "updated")
 
     async def _write_over(self, ours: list[Comment], body: str, done: Done) -> Outcome:
@@ -136,8 +147,15 @@ class _Thread:
             created = _comment(await self._client.post(self._thread, {"body": body}))  # somebody deleted it meanwhile
             return Outcome("created", created.url if created else "")
         for younger in ours[1:]:
-            await self._client.delete(f"{self._comments}/{younger.id}")
+            await self._delete(younger)
         return Outcome(done, url)
+
+    async def _delete(self, comment: Comment) -> None:
+        """Take a second comment away; where that fails, the next run tries again."""
+        try:
+            await self._client.delete(f"{self._comments}/{comment.id}")
+        except GitHubRefused as error:
+            logger.info("The second comment %s could not be deleted: %s", comment.url, error)
 
     async def _ours(self, login: str) -> list[Comment]:
         """Our comments with this key, the oldest first."""

@@ -73,10 +73,7 @@ def read_event(name: str, payload: Mapping[str, Any], context: GitHubContext) ->
         sha = _text(group.get("head_sha")) or context.sha
         return Event(name, "known", int(found[1]), sha) if found else Event(name, head_sha=sha)
     if name == "issue_comment":
-        issue = _mapping(payload, "issue")
-        number = _number(issue.get("number"))
-        if number and isinstance(issue.get("pull_request"), Mapping):
-            return Event(name, "known", number, is_fork=None)
+        return _issue_comment(name, _mapping(payload, "issue"), context)
     return Event(name, head_sha=context.sha, is_dependabot=dependabot and name == "push")
 
 
@@ -111,6 +108,15 @@ def _workflow_run(name: str, run: Mapping[str, Any], context: GitHubContext) -> 
         head_branch=_text(run.get("head_branch")),
         is_fork=is_fork(run.get("head_repository"), context.repository),
     )
+
+
+def _issue_comment(name: str, issue: Mapping[str, Any], context: GitHubContext) -> Event:
+    number = _number(issue.get("number"))
+    if number is None:  # an event that can't be read: nobody knows whose code it is about
+        return Event(name, head_sha=context.sha, is_fork=None)
+    if isinstance(issue.get("pull_request"), Mapping):
+        return Event(name, "known", number, is_fork=None)
+    return Event(name, head_sha=context.sha)
 
 
 def _owner(repository: object) -> str:

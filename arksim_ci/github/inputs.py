@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import difflib
-import math
-import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, cast
-from urllib.parse import urlsplit
+from typing import Final, Literal, NamedTuple, cast
 
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.github.context import GitHubContext
+from arksim_ci.github.input_reader import InputReader, variable
+from arksim_ci.redaction import SHORTEST
+
+__all__ = [
+    "COMMANDS",
+    "COMMENT_MODES",
+    "NAMES",
+    "OF_THE_COMPOSITE",
+    "ON_MISSING_SECRETS",
+    "Inputs",
+    "given_secrets",
+    "read_inputs",
+    "variable",
+]
 
 Command = Literal["simulate-evaluate", "evaluate", "comment"]
 CommentMode = Literal["always", "on-failure", "off"]
@@ -56,8 +66,6 @@ MOST_TOP_ERRORS: Final = 100
 MOST_RETENTION_DAYS: Final = 400
 MOST_STARTUP_SECONDS: Final = 3600
 _OF_THE_RUNNER = {"ENTRYPOINT", "ARGS"}
-_FORBIDDEN_IN_ARTIFACT_NAMES = '":<>|*?\\/'
-_LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -105,7 +113,7 @@ def read_inputs(environment: Mapping[str, str], context: GitHubContext) -> Input
     Raises:
         ConfigError: with every input that is wrong, and what it allows.
     """
-    reader = _Reader(environment, context)
+    reader = InputReader(environment, context)
     inputs = Inputs(
         config=reader.path("config", required=True) or context.workspace / "arksim/config.yaml",
         command=cast(Command, reader.choice("command", COMMANDS, "simulate-evaluate")),
@@ -117,7 +125,7 @@ def read_inputs(environment: Mapping[str, str], context: GitHubContext) -> Input
         api_key=reader.header_value("api-key"),
         github_token=reader.header_value("github-token"),
         comment=cast(CommentMode, reader.choice("comment", COMMENT_MODES, "always")),
-        comment_key=reader.one_line("comment-key") or f"{context.workflow}/{context.job}/0",
+        comment_key=reader.key("comment-key", f"{context.workflow}/{context.job}/0"),
         top_errors=reader.whole("top-errors", 0, MOST_TOP_ERRORS) if reader.text("top-errors") else 5,
         upload_artifacts=reader.flag("upload-artifacts", default=True),
         artifact_name=reader.artifact_name("artifact-name") or "arksim",
@@ -133,7 +141,7 @@ def read_inputs(environment: Mapping[str, str], context: GitHubContext) -> Input
         on_missing_secrets=cast(OnMissingSecrets, reader.choice("on-missing-secrets", ON_MISSING_SECRETS, "fail")),
         allow_untrusted_code=reader.flag("allow-untrusted-code", default=False),
         run_id=reader.whole("run-id", 1, 10**18) if reader.text("run-id") else None,
-        warnings=tuple(_unknown(environment)),
+        warnings=(*_unknown(environment), *_short(reader.text("api-key"))),
     )
     problems = [*reader.problems, *_contradictions(inputs, reader)]
     if problems:
@@ -141,12 +149,21 @@ def read_inputs(environment: Mapping[str, str], context: GitHubContext) -> Input
     return inputs
 
 
-def variable(name: str) -> str:
-    """The variable in which the runner passes an input: hyphens stay, letters are upper-case."""
-    return f"INPUT_{name.upper()}"
+class GivenSecrets(NamedTuple):
+    """What a step was given directly and nobody may see; empty where it was not given."""
+
+    api_key: str
+    github_token: str
+    runtime_token: str
 
 
-def _contradictions(inputs: Inputs, reader: _Reader) -> list[Problem]:
+def given_secrets(environment: Mapping[str, str], context: GitHubContext) -> GivenSecrets:
+    """The secrets of a step, whether its inputs are right or not."""
+    key, token = (environment.get(variable(name), "").strip() for name in ("api-key", "github-token"))
+    return GivenSecrets(key, token, context.runtime_token)
+
+
+def _contradictions(inputs: Inputs, reader: InputReader) -> list[Problem]:
     """Inputs that are right alone and wrong together."""
     found = []
     if inputs.command == "comment":
@@ -185,112 +202,7 @@ def _unknown(environment: Mapping[str, str]) -> list[str]:
     return found
 
 
-class _Reader:
-    """Reads single inputs, and keeps what is wrong with them."""
-
-    def __init__(self, environment: Mapping[str, str], context: GitHubContext) -> None:
-        self._environment = environment
-        self._workspace = context.workspace
-        self._limits = context.limits
-        self.problems: list[Problem] = []
-
-    def text(self, name: str) -> str:
-        return self._environment.get(variable(name), "").strip()
-
-    def wrong(self, name: str, message: str) -> None:
-        self.problems.append(Problem(message, f"input {name}"))
-
-    def one_line(self, name: str) -> str:
-        value = self.text(name)
-        if len(value) > _LONGEST_NAME or not value.isprintable():
-            self.wrong(name, f"must be one line of at most {_LONGEST_NAME} printable characters")
-            return ""
-        return value
-
-    def header_value(self, name: str) -> str:
-        """A key or token. The value itself is never repeated."""
-        value = self.text(name)
-        if not (value.isascii() and value.isprintable()) or " " in value:
-            self.wrong(
-                name, "holds a space, a line break or another character that no key has; check how the secret was saved"
-            )
-            return ""
-        return value
-
-    def choice(self, name: str, allowed: Sequence[str], default: str) -> str:
-        value = self.text(name) or default
-        if value not in allowed:
-            near = difflib.get_close_matches(value.lower().replace("_", "-"), allowed, n=1)
-            hint = f'; did you mean "{near[0]}"?' if near else ""
-            self.wrong(name, f'"{_short(value)}" is not allowed; allowed: {", ".join(allowed)}{hint}')
-            return default
-        return value
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        value = self.text(name).lower()
-        if value not in ("", "true", "false"):
-            self.wrong(name, f'"{_short(value)}" is not allowed; allowed: true, false')
-        return {"true": True, "false": False}.get(value, default)
-
-    def whole(self, name: str, lowest: int, highest: int) -> int:
-        value = self.text(name)
-        number = int(value) if re.fullmatch(r"\d{1,19}", value, re.ASCII) else -1
-        if not lowest <= number <= highest:
-            shown = f"{highest:,}" if highest < 10**6 else "any size"
-            self.wrong(name, f'"{_short(value)}" is not allowed; allowed: a whole number from {lowest} to {shown}')
-        return number
-
-    def seconds(self, name: str, default: float, highest: float) -> float:
-        value = self.text(name)
-        try:
-            number = float(value) if value else default
-        except ValueError:
-            number = math.nan
-        if not 0 < number <= highest:
-            self.wrong(
-                name, f'"{_short(value)}" is not allowed; allowed: a number of seconds above 0, up to {highest:g}'
-            )
-        return number
-
-    def url(self, name: str) -> str:
-        value = self.text(name)
-        try:
-            parts = urlsplit(value)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
-            usable = False
-        if value and (not usable or re.search(r"\s", value)):
-            self.wrong(name, "must be a URL that begins with http:// or https:// and names a host")
-            return ""
-        return value
-
-    def artifact_name(self, name: str) -> str:
-        value = self.one_line(name)
-        bad = sorted({character for character in value if character in _FORBIDDEN_IN_ARTIFACT_NAMES})
-        if bad:
-            self.wrong(
-                name, f"holds {' '.join(bad)}; an artifact's name can't hold {' '.join(_FORBIDDEN_IN_ARTIFACT_NAMES)}"
-            )
-        return value
-
-    def path(self, name: str, *, required: bool = False) -> Path | None:
-        """A file inside of the workspace; `required` files are looked for even where the input is unset."""
-        value = self.text(name) or ("arksim/config.yaml" if required else "")
-        if not value:
-            return None
-        if "\x00" in value or "\n" in value:
-            self.wrong(name, "must be the path of one file, relative to the workspace")
-            return None
-        path = Path(os.path.normpath(self._workspace / value))
-        if not path.is_relative_to(self._workspace):
-            self.wrong(
-                name,
-                f'"{_short(value)}" is outside of the workspace; {self._limits}. Give a path relative to the workspace',
-            )
-        return path
-
-
-def _short(text: str) -> str:
-    """What was found, for an error: one line, not too long."""
-    shown = "".join(character if character.isprintable() else " " for character in text)
-    return shown if len(shown) <= 100 else f"{shown[:100]}…"
+def _short(api_key: str) -> list[str]:
+    if not 0 < len(api_key) < SHORTEST:
+        return []
+    return [f"the input api-key is shorter than {SHORTEST} characters, so it is not hidden in what is written"]

@@ -210,7 +210,7 @@ async def test_each_leg_of_a_matrix_has_its_comment_and_only_the_last_attempt_co
     ended = await comment.run()
     assert ended.code == 0, ended.log
     found = [find_marker(body) for body in github.bodies()]
-    assert found == [Marker(f"{KEY}/arksim-evaluation-{number}", 31, 2) for number in (2, 3)]
+    assert found == [Marker(key, 31, 2) for key in (KEY, f"{KEY}/2")]
 
 
 async def test_a_run_of_our_own_branch_is_not_called_a_fork_s(comment: Step, github: FakeGitHub) -> None:

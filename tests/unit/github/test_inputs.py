@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from arksim_ci.config.errors import ConfigError
+from arksim_ci.github.comments import Marker, find_marker
 from arksim_ci.github.context import GitHubContext, read_context
 from arksim_ci.github.inputs import Inputs, read_inputs, variable
 
@@ -60,7 +61,7 @@ def test_an_empty_input_is_unset() -> None:
         ({"agent_startup_timeout_seconds": "nan"}, "a number of seconds above 0, up to 3600"),
         ({"agent_command": "x", "agent_health_url": "localhost:8000"}, "begins with http:// or https://"),
         ({"artifact_name": "a/b:c"}, "can't hold"),
-        ({"comment_key": "a\nb"}, "one line"),
+        ({"artifact_name": "a\nb"}, "one line"),
     ],
 )
 def test_a_wrong_value_names_the_input_and_what_it_allows(values: dict[str, str], allowed: str) -> None:
@@ -96,6 +97,34 @@ def test_a_path_outside_of_the_workspace_is_told_what_is_mounted(path: str) -> N
 
 def test_a_path_that_github_translated_into_the_workspace_is_inside() -> None:
     assert read(config="/github/workspace/a/../b.yaml").config == Path("/github/workspace/b.yaml")
+
+
+@pytest.mark.parametrize("name", ["config", "scenarios", "requirements"])
+def test_a_link_out_of_the_workspace_is_no_file_inside_of_it(tmp_path: Path, name: str) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "below").mkdir(parents=True)
+    (tmp_path / "outside.yaml").write_text("x")
+    (workspace / "below" / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (workspace / "inside.yaml").symlink_to(workspace / "below")
+    context = GitHubContext(workspace=workspace)
+    with pytest.raises(ConfigError, match="leads out of the workspace through a symbolic link"):
+        read_inputs({variable(name): "below/link.yaml"}, context)
+    assert read_inputs({variable(name): "inside.yaml"}, context)
+
+
+def test_any_name_of_a_workflow_can_be_part_of_a_key() -> None:
+    hostile = "👩‍💻 Gate --> <!-- x -->\n::error::/test/\udc80"
+    for key in (hostile, "a" * 5000, "-" * 300):
+        found = read(comment_key=key).comment_key
+        marker = str(Marker(found, 1, 1))
+        assert marker.count("--") == 2
+        assert find_marker(marker) == Marker(found, 1, 1)
+    assert read(comment_key="a" * 5000 + "b").comment_key != read(comment_key="a" * 5000 + "c").comment_key
+
+
+def test_a_short_key_is_warned_of() -> None:
+    assert "shorter than 8 characters" in read(api_key="abc1234").warnings[0]
+    assert read(api_key="abc12345").warnings == ()
 
 
 def test_secrets_are_in_no_text() -> None:
