@@ -22,6 +22,7 @@ EXAMPLES = sorted((ROOT / "examples" / "workflows").glob("*.yml"))
 STARTER = ROOT / "examples" / "starter" / "workflow.yml"
 WORKFLOWS = [*OURS, *EXAMPLES, STARTER]
 ACTION = ROOT / "action.yml"
+COMPOSITE = ROOT / "composite" / "action.yml"
 FORMS = sorted(path for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
 README_WORKFLOW = re.compile(r"```yaml\n(name: .*?)```", re.DOTALL)
 
@@ -55,7 +56,7 @@ def steps(workflow: Any) -> list[Any]:
     [
         ("vendor.github-workflows", WORKFLOWS),
         ("custom.github-workflows-require-timeout", [*OURS, *EXAMPLES]),
-        ("vendor.github-actions", [ACTION]),
+        ("vendor.github-actions", [ACTION, COMPOSITE]),
         ("vendor.dependabot", [ROOT / ".github" / "dependabot.yml"]),
         ("vendor.github-issue-forms", FORMS),
         ("vendor.github-issue-config", [ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml"]),
@@ -80,6 +81,7 @@ def test_zizmor_finds_nothing() -> None:
         ".github/zizmor.yml",
         *names(WORKFLOWS),
         "action.yml",
+        "composite/action.yml",
         ".github/dependabot.yml",
     )
 
@@ -118,18 +120,16 @@ def test_workflows_give_no_more_than_needed(path: Path) -> None:
         uses = step.get("uses", "")
         if uses.startswith("actions/checkout@"):
             assert step["with"]["persist-credentials"] is False
-        if uses and not uses.startswith("./") and not uses.startswith("org/arksim-action@"):
+        if uses and not uses.startswith("./") and not uses.startswith("org/arksim-action"):
             assert re.search(r"@[0-9a-f]{40}$", uses), uses
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, STARTER, *OURS], ids=lambda path: path.name)
 def test_workflows_use_inputs_and_outputs_that_exist(path: Path) -> None:
-    action = yaml.safe_load(ACTION.read_text(encoding="utf-8"))
-    ours = [
-        step for step in steps(load(path)) if step.get("uses", "") == "./" or "arksim-action@" in step.get("uses", "")
-    ]
+    ours = [step for step in steps(load(path)) if re.match(r"\./|org/arksim-action\b", step.get("uses", ""))]
     assert ours or path in OURS
     for step in ours:
+        action = yaml.safe_load((COMPOSITE if "/composite" in step["uses"] else ACTION).read_text(encoding="utf-8"))
         assert set(step.get("with", {})) <= set(action["inputs"])
         for output in re.findall(rf"steps\.{step.get('id', '-')}\.outputs\.([\w-]+)", path.read_text(encoding="utf-8")):
             assert output in action["outputs"]
@@ -151,7 +151,7 @@ def test_the_list_of_examples_is_complete() -> None:
 
 def test_every_action_is_used_in_one_version() -> None:
     versions: dict[str, set[str]] = {}
-    for path in WORKFLOWS:
+    for path in [*WORKFLOWS, COMPOSITE]:
         for name, version in re.findall(r"uses: ([\w./-]+)@(\S+ *#? *\S*)", path.read_text(encoding="utf-8")):
             versions.setdefault(name, set()).add(version.strip())
     assert {name: found for name, found in versions.items() if len(found) > 1} == {}
