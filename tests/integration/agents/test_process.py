@@ -61,14 +61,14 @@ class Start:
     def log(self) -> str:
         return self.commands.log_path.read_text()
 
-    async def run(self, inside: Callable[[], object] = lambda: None, **changes: object) -> None:
-        commands = replace(self.commands, **changes)  # type: ignore[arg-type]
+    async def run(self, inside: Callable[[], object] = lambda: None, **changes: Any) -> None:
+        commands = replace(self.commands, **changes)
         async with started(commands, redact=redactor(["sk-secret-123"]), log=self.said.append):
             result = inside()
             if asyncio.iscoroutine(result):
                 await result
 
-    async def fails(self, **changes: object) -> str:
+    async def fails(self, **changes: Any) -> str:
         with pytest.raises(AgentNotStarted) as failure:
             await self.run(**changes)
         return str(failure.value)
