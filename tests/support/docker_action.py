@@ -140,7 +140,7 @@ class Step:
             "GITHUB_STATE": commands.format("save_state"),
             "RUNNER_TEMP": "/github/runner_temp",
             "RUNNER_TOOL_CACHE": "/opt/hostedtoolcache",
-            "RUNNER_WORKSPACE": "/home/runner/work/shop",
+            "RUNNER_WORKSPACE": "/actions-runner/_work/shop",
             "RUNNER_OS": "Linux",
             "RUNNER_ARCH": "X64",
             "RUNNER_NAME": "GitHub Actions 1",
