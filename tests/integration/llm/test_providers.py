@@ -198,9 +198,9 @@ async def test_the_openai_account_stands_in_its_headers() -> None:
         llm = build_llm(settings, Limits(1, model="model-1"), timeout_seconds=5)
         await llm.ask(score_question())
         await llm.close()
-    headers = server.requests["llm"][0].headers
-    assert headers["Authorization"] == f"Bearer {KEY}"
-    assert account.items() <= headers.items()
+    headers = {name.lower(): value for name, value in server.requests["llm"][0].headers.items()}
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "proj-1")
 
 
 async def test_a_proxy_of_the_machine_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
