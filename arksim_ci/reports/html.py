@@ -181,10 +181,7 @@ def _fix(advice: Recommendation) -> FixView:
         best=_text(best),
         reason=_text(advice.best_module_fix_reasoning),
         others=tuple((each.module, _text(each.fix)) for each in other_fixes(advice)),
-        diffs=tuple(
-            (one_line(each.file, 200), line_range(each), _diff_lines(each.diff))
-            for each in advice.code_fixes
-        ),
+        diffs=tuple((one_line(each.file, 200), line_range(each), _diff_lines(each.diff)) for each in advice.code_fixes),
         dropped=tuple(_text(each) for each in advice.dropped),
     )
 

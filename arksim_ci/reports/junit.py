@@ -1,6 +1,7 @@
 """junit.xml: a suite a scenario, a case a check and conversation, for the test reporters of CI.
 
-The file is red exactly when the verdict is: a failed or unmeasured place that the gate tolerates is skipped, with the
+Cases are named after the scenario, not after the conversation's id, so that test reporters can tell from run to run
+which case broke; the id is in the text of what failed. The file is red exactly when the verdict is: a failed or unmeasured place that the gate tolerates is skipped, with the
 reason, and what no conversation shows (run not completed, coverage) is a case of the suite `gate`.
 """
 
@@ -66,13 +67,13 @@ def _conversation_cases(results: Results) -> Iterable[_Case]:
         yield _answers_case(conversation, results)
         scored = results.scored.get(conversation.conversation_id)
         for check in results.verdict.checks:
-            case = _check_case(check, conversation, scored)
+            case = _check_case(check, conversation, results.names[conversation.conversation_id], scored)
             if case:
                 yield case
 
 
 def _answers_case(conversation: Conversation, results: Results) -> _Case:
-    name = f"{conversation.conversation_id}: the agent answers"
+    name = f"{results.names[conversation.conversation_id]}: the agent answers"
     silence = conversation.silence()
     if conversation.not_finished:
         outcome: Outcome = "error" if results.verdict.exit_code == 3 else "skipped"
@@ -87,15 +88,19 @@ def _answers_case(conversation: Conversation, results: Results) -> _Case:
     return _Case(conversation.scenario_id, name, "failure" if counts else "skipped", message)
 
 
-def _check_case(check: Check, conversation: Conversation, scored: ConversationEvaluation | None) -> _Case | None:
+def _check_case(
+    check: Check, conversation: Conversation, called: str, scored: ConversationEvaluation | None
+) -> _Case | None:
     """One check of one conversation; None where it has nothing to read there."""
-    name = f"{conversation.conversation_id}: {check.name}"
+    name = f"{called}: {check.name}"
     failing = [each for each in check.failing if each.conversation_id == conversation.conversation_id]
     if failing:
         message = "; ".join(_failing_text(check, each) for each in failing)
         if check.passed is not False:
             return _Case(conversation.scenario_id, name, "skipped", f"tolerated by min_pass_rate: {message}")
-        return _Case(conversation.scenario_id, name, "failure", message, _reasons(check, failing, scored))
+        reasons = _reasons(check, failing, scored) or message
+        details = f"{reasons}\nConversation {conversation.conversation_id}"
+        return _Case(conversation.scenario_id, name, "failure", message, details)
     if check.kind == "assertion":
         return None
     state = _measured(check, scored)

@@ -69,9 +69,10 @@ def _rule(category: str) -> dict[str, Any]:
     meaning = _MEANING.get(category, f"A failure of the category: {one_line(category, 200)}.")
     return {
         "id": _rule_id(category),
-        "name": "".join(word.capitalize() for word in re.findall(r"\w+", one_line(category, 200))) or "Failure",
+        "name": f"Agent{''.join(word.capitalize() for word in re.findall(r'[a-z0-9]+', category.lower())) or 'Failure'}",
         "shortDescription": {"text": one_line(category, 200) or "failure"},
         "fullDescription": {"text": meaning},
+        "helpUri": DOCUMENTATION,
         "help": {"text": f"{meaning} The evidence and the recommended fix are in the result and in final_report.html."},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {
@@ -83,13 +84,29 @@ def _rule(category: str) -> dict[str, Any]:
 
 
 def _results(results: Results, context: CommentContext, categories: list[str]) -> list[dict[str, Any]]:
+    prints = _fingerprints(results)
+    return [_result(each, results, context, categories, prints[each.number]) for each in results.errors]
+
+
+def _fingerprints(results: Results) -> dict[int, str]:
+    """A fingerprint by error number, which stays the same when another run numbers or words the error otherwise.
+
+    It is made of category and scenarios. Twins, with both in common, are counted in the order of where they stand in
+    the conversations, which no renumbering changes.
+    """
+
+    def place(numbered: NumberedError) -> tuple[list[tuple[str, int]], str]:
+        occurrences = numbered.error.occurrences
+        places = sorted({(results.names.get(each.conversation_id, ""), each.turn_id) for each in occurrences})
+        return places, numbered.error.unique_error_description
+
     seen: Counter[str] = Counter()
-    found = []
-    for numbered in results.errors:
-        key = "\n".join((numbered.error.behavior_failure_category, *numbered.scenario_ids))
+    prints = {}
+    for numbered in sorted(results.errors, key=place):
+        key = "\n".join((numbered.error.behavior_failure_category, *sorted(numbered.scenario_ids)))
         seen[key] += 1
-        found.append(_result(numbered, results, context, categories, _fingerprint(key, seen[key])))
-    return found
+        prints[numbered.number] = _fingerprint(key, seen[key])
+    return prints
 
 
 def _result(
@@ -149,7 +166,6 @@ def _uri(path: str) -> str:
 
 
 def _fingerprint(key: str, occurrence: int) -> str:
-    """Stays the same when another run words the description otherwise: category, scenarios, and a count of twins."""
     return hashlib.sha256(f"{key}\n{occurrence}".encode(errors="replace")).hexdigest()[:32]
 
 

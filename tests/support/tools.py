@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
 ORACLES = ROOT / "tests" / "e2e" / "oracles"
 LINT_LOCK = ROOT / "requirements" / "lint.txt"
+XSD_LOCK = ROOT / "requirements" / "junit-xsd.txt"
 ACT_LOCK = ROOT / "requirements" / "e2e.txt"
 
 
@@ -56,6 +58,23 @@ def act() -> Path:
 def browser_python() -> Path:
     """A Python that has Playwright, which drives the machine's own Chromium."""
     return _venv("act", ACT_LOCK) / "python"
+
+
+def junit_xsd() -> Path:
+    """The common XSD of JUnit files, Jenkins' junit-10.xsd, as the sources of pytest bring it along."""
+
+    def install(folder: Path) -> list[str]:
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "download", "--dest", str(folder)]
+        return [*pip, "--no-deps", "--no-binary", ":all:", "--require-hashes", "-r", str(XSD_LOCK)]
+
+    folder = installed("junit-xsd", [XSD_LOCK], install)
+    (archive,) = folder.glob("pytest-*.tar.gz")
+    target = folder / "junit-10.xsd"
+    with tarfile.open(archive) as sources:
+        member = sources.extractfile(f"{archive.name.removesuffix('.tar.gz')}/testing/example_scripts/junit-10.xsd")
+        assert member is not None
+        target.write_bytes(member.read())
+    return target
 
 
 def _venv(name: str, lock: Path) -> Path:

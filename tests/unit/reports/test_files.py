@@ -137,14 +137,14 @@ def test_junit_is_red_exactly_when_the_verdict_is(run: Callable[[], Results]) ->
 
 def test_a_case_a_check_and_conversation() -> None:
     root = ElementTree.fromstring(render_junit(samples.gate_failed()))
-    case = root.find(".//testcase[@name='overdraft-1: faithfulness']")
+    case = root.find(".//testcase[@name='overdraft-rate #1: faithfulness']")
     assert case is not None
     failure = case.find("failure")
     assert failure is not None
     assert failure.get("message") == "3, at least 3.5 is needed"
     assert failure.text is not None
     assert "The tariff says 14.9% a year" in failure.text
-    passed = root.find(".//testcase[@name='lost-card-1: faithfulness']")
+    passed = root.find(".//testcase[@name='lost-card: faithfulness']")
     assert passed is not None
     assert len(passed) == 0
 
@@ -154,7 +154,7 @@ def test_a_tolerated_failure_is_skipped_with_its_reason() -> None:
     check = results.verdict.checks[1].model_copy(update={"passed": True, "min_pass_rate": 0.4})
     verdict = results.verdict.model_copy(update={"checks": [check], "failures": [], "passed": True, "exit_code": 0})
     root = ElementTree.fromstring(render_junit(Results(verdict, results.simulation, results.evaluation)))
-    skipped = root.find(".//testcase[@name='overdraft-1: faithfulness']/skipped")
+    skipped = root.find(".//testcase[@name='overdraft-rate #1: faithfulness']/skipped")
     assert skipped is not None
     assert skipped.get("message") == "tolerated by min_pass_rate: 3, at least 3.5 is needed"
     assert not root.findall(".//failure")
@@ -162,7 +162,7 @@ def test_a_tolerated_failure_is_skipped_with_its_reason() -> None:
 
 def test_what_was_not_measured_is_an_error_never_a_pass() -> None:
     root = ElementTree.fromstring(render_junit(samples.not_measured()))
-    assert root.find(".//testcase[@name='hotline-1: faithfulness']/error") is not None
+    assert root.find(".//testcase[@name='hotline: faithfulness']/error") is not None
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
@@ -212,6 +212,41 @@ def test_fingerprints_survive_new_words_and_tell_errors_apart() -> None:
     assert len(set(prints)) == len(prints)
     many = sarif_results(render_sarif(samples.five_hundred_errors(), CONTEXT))
     assert len({each["partialFingerprints"]["arksimUniqueError/v1"] for each in many}) == 500
+
+
+@pytest.mark.parametrize("run", [samples.gate_failed, samples.five_hundred_errors], ids=lambda run: run.__name__)
+def test_a_renumbered_error_keeps_its_fingerprint(run: Callable[[], Results]) -> None:
+    def prints(results: Results) -> dict[str, str]:
+        found = sarif_results(render_sarif(results, CONTEXT))
+        return {
+            each["properties"]["uniqueErrorId"]: each["partialFingerprints"]["arksimUniqueError/v1"] for each in found
+        }
+
+    before = prints(run())
+    assert prints(run()) == before
+    renumbered = run()
+    assert renumbered.evaluation is not None
+    mappings = renumbered.evaluation.error_scenario_mappings
+    for mapping in mappings:
+        mapping.error_index = len(mappings) + 1 - mapping.error_index
+    renumbered.evaluation.unique_errors.reverse()
+    assert [each.number for each in renumbered.errors] == list(range(1, len(mappings) + 1))
+    assert list(prints(renumbered)) == list(reversed(before))
+    assert prints(renumbered) == before
+
+
+def test_cases_have_the_same_names_when_conversations_have_other_ids() -> None:
+    def names(results: Results) -> list[str | None]:
+        return [case.get("name") for case in ElementTree.fromstring(render_junit(results)).iter("testcase")]
+
+    before, after = samples.gate_failed(), samples.gate_failed()
+    text = after.simulation.model_dump_json()
+    for conversation in before.simulation.conversations:
+        text = text.replace(f'"{conversation.conversation_id}"', f'"{conversation.conversation_id}-of-today"')
+    renamed = Results(after.verdict, Simulation.model_validate_json(text), after.evaluation)
+    answers = [name for name in names(before) if name and name.endswith("the agent answers")]
+    assert answers == [name for name in names(renamed) if name and name.endswith("the agent answers")]
+    assert "overdraft-rate #2: the agent answers" in answers
 
 
 @EVERY_RUN
