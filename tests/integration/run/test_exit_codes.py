@@ -182,7 +182,7 @@ def test_3_when_a_limit_is_reached_and_what_is_finished_is_kept(project: Project
 
 
 def test_3_when_the_time_is_over(project: Project, server: ScriptedServer) -> None:
-    project.config |= {"run_timeout_seconds": 1.5, "max_turns": 5}
+    project.config |= {"run_timeout_seconds": 4, "max_turns": 5}
 
     def slow(request: Request) -> Reply:
         reply = talkative(request)
