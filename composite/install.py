@@ -6,6 +6,7 @@ The environment stays in the runner's tool cache, where there is one, under a na
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -35,11 +36,14 @@ def main() -> int:
 
 
 def home(variables: Mapping[str, str]) -> Path:
-    """The folder for environments: in the tool cache, or where the job's temporary files are."""
+    """The folder for environments, made: in the tool cache, or where the job's temporary files are."""
     for name in ("RUNNER_TOOL_CACHE", "RUNNER_TEMP"):
-        folder = Path(variables.get(name, ""))
-        if folder.is_absolute() and folder.is_dir() and os.access(folder, os.W_OK):
-            return folder / "arksim-action"
+        folder = Path(variables.get(name, "")) / "arksim-action"
+        if folder.is_absolute():
+            with contextlib.suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
     return Path(tempfile.gettempdir()) / f"arksim-action-{os.getuid()}"
 
 

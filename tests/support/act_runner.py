@@ -89,8 +89,6 @@ class Act:
         """
         self._containers = containers
         self._results = results
-        self._tool_cache = tools.CACHE / "tool-cache"
-        self._tool_cache.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._gateway = gateway
         self._github = github
@@ -126,6 +124,7 @@ class Act:
         ]
         if self._results:
             command += self._with_our_results(self._results)
+            _keep_tool_cache(cache)
         else:
             command += ["--artifact-server-path", str(artifacts)]
             command += ["--artifact-server-addr", self._gateway, "--artifact-server-port", str(port)]
@@ -160,7 +159,6 @@ class Act:
             "ACTIONS_RESULTS_URL": results.url,
             "ACTIONS_RUNTIME_TOKEN": runtime_token(),
             "ORACLES": str(tools.npm_tools()),
-            "RUNNER_TOOL_CACHE": str(self._tool_cache),
         }
         for name, value in variables.items():
             options += ["--env", f"{name}={value}"]
@@ -168,6 +166,15 @@ class Act:
 
     def _git(self, *arguments: str) -> None:
         subprocess.run(["git", *arguments], cwd=self.repository, check=True, capture_output=True)
+
+
+def _keep_tool_cache(cache: Path) -> None:
+    """Let act's jobs find the tool cache of earlier ones, as on a runner of one's own."""
+    kept, link = tools.CACHE / "tool-cache", cache / "act" / "tool_cache"
+    kept.mkdir(parents=True, exist_ok=True)
+    link.parent.mkdir(exist_ok=True)
+    if not link.is_symlink():
+        link.symlink_to(kept)
 
 
 def _copy(source: Path, target: Path) -> None:
