@@ -2,7 +2,7 @@
 
     python docs/pictures/make.py            # writes the .png files beside this script
 
-Needs chromium (Debian's package) besides what the tests need. The comment's look follows GitHub's own styles closely enough to
+Needs chromium (Debian's package) and Playwright, which the tests need, too. The comment's look follows GitHub's own styles closely enough to
 judge it; it is not GitHub.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from markdown_it import MarkdownIt
+from playwright.sync_api import Browser, sync_playwright
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -46,14 +47,25 @@ def main() -> int:
             [sys.executable, "-m", "arksim_ci", "demo", str(demo)], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout
         comment = printed.split("The comment on the pull request:\n", 1)[1].split("\nThe HTML report:", 1)[0]
-        for theme in ("light", "dark"):
-            page = Path(folder) / f"{theme}.html"
-            page.write_text(_page(comment, theme), encoding="utf-8")
-            _picture(page, HERE / f"comment-{theme}.png", width=910, height=1500)
         report = demo / "results" / "evaluation" / "final_report.html"
-        _picture(report, HERE / "report.png", width=1280, height=1500)
-        _picture(report, HERE / "report-phone.png", width=500, height=1500)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+            for theme in ("light", "dark"):
+                page = Path(folder) / f"{theme}.html"
+                page.write_text(_page(comment, theme), encoding="utf-8")
+                _picture(browser, page, HERE / f"comment-{theme}.png", width=910, height=1500)
+            _picture(browser, report, HERE / "report.png", width=1280, height=1500)
+            _picture(browser, report, HERE / "report-dark.png", width=1280, height=900, dark=True)
+            _picture(browser, report, HERE / "report-phone.png", width=390, height=1200)
+            browser.close()
     return 0
+
+
+def _chromium() -> str:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("chromium is needed to take the pictures")
+    return chromium
 
 
 def _page(comment: str, theme: str) -> str:
@@ -65,24 +77,14 @@ def _page(comment: str, theme: str) -> str:
     )
 
 
-def _picture(page: Path, target: Path, *, width: int, height: int) -> None:
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        raise SystemExit("chromium is needed to take the pictures")
-    flags = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-background-networking")
-    with tempfile.TemporaryDirectory() as profile:
-        subprocess.run(
-            [
-                chromium,
-                *flags,
-                f"--user-data-dir={profile}",
-                f"--window-size={width},{height}",
-                f"--screenshot={target}",
-                page.as_uri(),
-            ],
-            check=True,
-            capture_output=True,
-        )
+def _picture(browser: Browser, page: Path, target: Path, *, width: int, height: int, dark: bool = False) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", device_scale_factor=1
+    )
+    opened = context.new_page()
+    opened.goto(page.as_uri())
+    opened.screenshot(path=target)
+    context.close()
 
 
 if __name__ == "__main__":

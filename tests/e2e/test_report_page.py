@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -216,14 +215,12 @@ def test_a_thousand_conversations(
     path = page_of(samples.many(1000))
     size = path.stat().st_size
     assert size < 10_000_000
-    tries = []
-    for _ in range(3):  # other tests may be busy on the same machine: the quickest of three is the page's own time
-        started = time.monotonic()
+    tries: list[float] = []
+    for _ in range(5):  # other tests may be busy on the same machine: the quickest try is the page's own time
         with opened(browser, path) as watched:
-            watched.page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-            tries.append(time.monotonic() - started)
-            if min(tries) < 2:
-                break
+            tries.append(watched.page.evaluate(SECONDS_TO_OPEN))
+        if tries[-1] < 2:
+            break
     with opened(browser, path) as watched:
         times = {
             what: watched.page.evaluate(FILTER, [name, value])
@@ -243,6 +240,10 @@ def test_a_thousand_conversations(
     assert all(value < 400 for value in times.values()), times
 
 
+SECONDS_TO_OPEN = """async () => {
+  await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  return performance.now() / 1000;  // since the page was asked for: read, laid out, scripts run, drawn
+}"""
 FILTER = """async ([name, value]) => {
   const form = document.getElementById('filter'), output = form.querySelector('output');
   form.reset();

@@ -11,6 +11,7 @@ from arksim_ci.reports.context import CommentContext
 from arksim_ci.reports.markdown_report import render_markdown_report, render_summary
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.safe_text import BREAK, utf16_length
+from arksim_ci.schema.evaluation import ErrorScenarioMapping, Occurrence, UniqueError
 from tests.support import samples
 from tests.support.hostile import HOSTILE
 from tests.support.snapshots import assert_matches
@@ -216,3 +217,50 @@ def test_the_report_has_every_error_and_conversation() -> None:
     for numbered in results.errors:
         assert numbered.error.unique_error_description in text
     assert BREAK not in text
+
+
+def with_missed_goals(*conversations: str) -> Results:
+    """The failed gate, and one more unique error: goals missed in these conversations."""
+    results = samples.gate_failed()
+    assert results.evaluation is not None
+    missed = UniqueError(
+        unique_error_id="err-goal",
+        behavior_failure_category="goal not completed",
+        unique_error_description="Users leave without what they came for.",
+        severity="medium",
+        occurrences=[Occurrence(conversation_id=each, turn_id=0) for each in conversations],
+    )
+    results.evaluation.unique_errors.insert(2, missed)
+    mappings = results.evaluation.error_scenario_mappings
+    for mapping in mappings[2:]:
+        mapping.error_index += 1
+    scenarios = sorted({results.scenario_of(each) for each in conversations})
+    mappings.append(
+        ErrorScenarioMapping(
+            error_index=3,
+            unique_error_id="err-goal",
+            error_description=missed.unique_error_description,
+            severity="medium",
+            scenario_ids=scenarios,
+        )
+    )
+    return results
+
+
+def test_missed_goals_that_come_with_other_errors_are_one_sentence() -> None:
+    comment = render_comment(with_missed_goals("overdraft-1", "branch-visit-1"), ON_GITHUB)
+    assert "#### 3. Medium" not in comment
+    assert "#### 4. Medium: failure to ask for clarification" in comment
+    assert (
+        "**Goals missed along with these:** in 2 conversations that already hold an error, the user also left without"
+        " reaching the goal: unique error 3 (`branch-visit` and 1 more, with errors 1, 2, 5)."
+    ) in comment
+    report = render_markdown_report(with_missed_goals("overdraft-1", "branch-visit-1"), ON_GITHUB)
+    assert "#### 3. Medium: goal not completed" in report
+    assert "together with errors 1, 2, 5" in report
+
+
+def test_a_goal_missed_without_another_error_is_told_in_full() -> None:
+    comment = render_comment(with_missed_goals("overdraft-1", "lost-card-1"), ON_GITHUB)
+    assert "#### 3. Medium: goal not completed" in comment
+    assert "Goals missed along" not in comment

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from arksim_ci.reports.headline import headline
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.sentences import PLAIN, failure_sentences
 from arksim_ci.reports.terminal import closing_block
-from arksim_ci.schema.verdict import RoleUsage, RunStatus, Usage
+from arksim_ci.schema.verdict import AssertionFailed, Failure, FailureLabelFound, RoleUsage, RunStatus, Usage
 from tests.support import samples
 from tests.support.hostile import HOSTILE
 from tests.support.snapshots import assert_matches
@@ -154,3 +155,43 @@ def test_a_terminal_and_a_log_get_text_only(text: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", plain)
     assert not re.search(r"^[^\S\n]*::|##\[", plain, re.MULTILINE)
     assert plain.count("\n") == closing_block(samples.hostile("word"), {"Report": "x"}).plain.count("\n")
+
+
+def many_labels(number: int) -> Results:
+    """A failed gate in which every conversation has a label of its own."""
+    results = samples.gate_failed()
+    failures: list[Failure] = [
+        FailureLabelFound(metric="tone", label=f"label {n % number}", conversation_id="overdraft-1", turn_id=0)
+        for n in range(number * 2)
+    ]
+    return replace(results, verdict=results.verdict.model_copy(update={"failures": failures}))
+
+
+def test_a_few_labels_are_told_apart_and_many_in_one_sentence() -> None:
+    few = failure_sentences(many_labels(5), PLAIN)
+    assert len(few) == 5
+    assert few[0] == "2 turns in scenario 'overdraft-rate' are labelled 'label 0', which 'tone' forbids."
+    (many,) = failure_sentences(many_labels(50), PLAIN)
+    assert many == (
+        "100 turns in scenario 'overdraft-rate' are labelled as 'tone' forbids: 'label 0' (2), 'label 1' (2),"
+        " 'label 2' (2), 'label 3' (2), 'label 4' (2) and 45 more."
+    )
+
+
+def test_repetitions_with_the_same_wrong_calls_are_one_sentence() -> None:
+    results = samples.assertion_failed()
+    (failure,) = results.verdict.failures
+    assert isinstance(failure, AssertionFailed)
+    other = failure.model_copy(update={"actual": []})
+    failures = [failure, failure.model_copy(update={"conversation_id": "lost-card-2"}), other]
+    verdict = results.verdict.model_copy(update={"failures": failures})
+    same, apart = failure_sentences(replace(results, verdict=verdict), PLAIN)
+    assert same.endswith("the agent made 'block_card(last_digits=\"4411\")', in 2 conversations.")
+    assert apart.endswith("the agent made no tool call.")
+
+
+def test_conversations_are_called_by_their_scenario() -> None:
+    names = samples.gate_failed().names
+    assert names["overdraft-2"] == "overdraft-rate #2"
+    assert names["mortgage-1"] == "mortgage"
+    assert len(set(names.values())) == len(names)
