@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from arksim_ci import __version__
-from arksim_ci.cli.start import CancelledAtStart
+from arksim_ci.cli.start import CancelledAtStart, RunBroke
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 
@@ -48,6 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except CancelledAtStart:
         print("arksim-ci: cancelled before the run began; nothing was written", file=sys.stderr)
         return EXIT_INTERNAL_ERROR
+    except RunBroke as broke:
+        print_bug(broke.__cause__ or broke, str(broke))
+        return EXIT_INTERNAL_ERROR
     except Exception as bug:
         print_bug(bug)
         return EXIT_INTERNAL_ERROR
@@ -64,9 +67,17 @@ def print_problems(error: ConfigError) -> None:
         print(f"  {text}", file=sys.stderr)
 
 
-def print_bug(bug: Exception) -> None:
-    """Print where a bug of ours is. Its own text is left out: it may hold what nobody should read."""
-    print(f"arksim-ci: internal error: {type(bug).__name__}; please report it with these lines:", file=sys.stderr)
+def print_bug(bug: BaseException, text: str = "") -> None:
+    """Print where a bug of ours is.
+
+    Args:
+        bug: what was raised. Its own text is left out: it may hold what nobody should read.
+        text: what it says, with every secret replaced, where the secrets are known.
+    """
+    from arksim_ci.reports.safe_text import log_text  # noqa: PLC0415  (needed only where something is wrong)
+
+    name = log_text(text) or type(bug).__name__
+    print(f"arksim-ci: internal error: {name}; please report it with these lines:", file=sys.stderr)
     for frame in traceback.extract_tb(bug.__traceback__):
         print(f"  {frame.filename}:{frame.lineno} in {frame.name}", file=sys.stderr)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from arksim_ci.cli.start import overrides_of, run_until_signal, unless_stopped
+from arksim_ci.cli.start import RunBroke, overrides_of, run_until_signal, unless_stopped
 from arksim_ci.config.environment import process_environment
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.output import FOCUS
@@ -82,11 +82,16 @@ async def _run(
     async with Guest(relay, lambda line: print(line, file=sys.stderr)) as guest:
         plan = await unless_stopped(prepare(path, overrides, command, process_environment(), guest.host), stop)
         from arksim_ci.pipeline.run import run  # noqa: PLC0415  (a configuration error does not pay for it)
+        from arksim_ci.pipeline.stopping import describe  # noqa: PLC0415
 
         progress = _progress(plan.secrets, verbose=verbose)
         logging.basicConfig(level=logging.ERROR, stream=sys.stderr, format="%(levelname)s %(message)s")
         try:
             return await run(plan, real_surroundings(progress, stop), guest.host(plan.config), relay, resume=resume)
+        except ConfigError:
+            raise
+        except Exception as bug:
+            raise RunBroke(redactor(plan.secrets)(describe(bug))) from bug
         finally:
             progress.close()
 

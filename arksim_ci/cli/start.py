@@ -22,6 +22,10 @@ class CancelledAtStart(Exception):
     """The run was told to stop before it had begun; there is nothing to write."""
 
 
+class RunBroke(Exception):
+    """A bug of ours ended the run; its text has every secret of the run replaced, and its cause is the bug."""
+
+
 def overrides_of(arguments: Sequence[str]) -> list[Overrides]:
     """The overrides of a command line; their paths start from the working directory."""
     values = parse_overrides(arguments)

@@ -106,7 +106,10 @@ class RunConfig(BaseModel):
         default=5, ge=1, description="Conversations to hold per scenario. `evaluate` ignores it."
     )
     max_turns: Whole = Field(default=5, ge=1, description="Most turns of a conversation.")
-    output_file_path: Path = Field(default=Path("./simulation.json"), description="Where simulation.json is written.")
+    output_file_path: Path = Field(
+        default=Path("./simulation.json"),
+        description="Where simulation.json is written. An output_dir that is overridden alone takes it along.",
+    )
     simulated_user_prompt_template: str | None = Field(
         default=None,
         description="Jinja2 template of the simulated user's system prompt. Knows scenario.goal, scenario.user_profile, "

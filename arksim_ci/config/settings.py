@@ -47,6 +47,7 @@ class Settings:
 
     def __init__(self, main: Layer, layers: Sequence[Layer]) -> None:
         self.main = main
+        self._layers = list(layers)
         self.values: dict[str, Any] = {}
         self.problems: list[Problem] = []
         self.broken: list[KeyPath] = []
@@ -89,7 +90,18 @@ class Settings:
         custom = self.get(("agent_config", "custom_config"))
         if isinstance(custom, dict):
             self._resolve(custom, "module_path", ("agent_config", "custom_config", "module_path"), problems)
+        self._keep_together()
         return problems
+
+    def _keep_together(self) -> None:
+        """Let simulation.json follow an `output_dir` that was overridden alone: a rerun leaves the files of the first run as they are."""
+        folder = self.get(("output_dir",))
+        if not isinstance(folder, str) or ("output_dir",) in self.broken:
+            return
+        ranks = {id(layer): rank for rank, layer in enumerate(self._layers)}
+        of_folder, of_file = (ranks[id(self.origin((key,)))] for key in ("output_dir", "output_file_path"))
+        if of_folder > max(of_file, ranks[id(self.main)]):
+            self.values["output_file_path"] = str(Path(folder) / RunConfig.model_fields["output_file_path"].default)
 
     def _resolve(self, holder: Any, key: str | int, path: KeyPath, problems: list[Problem]) -> None:
         value = holder.get(key) if isinstance(holder, dict) else holder[key]

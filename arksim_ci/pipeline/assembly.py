@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 def llm_of(plan: Plan, around: Surroundings) -> Gatekeeper:
     """The LLM of the run, with its limits."""
     config = plan.config
+    free = plan.provider.provider == "offline"  # costs nothing, so a limit on cost needs no price and is never reached
     limits = Limits(
         config.num_workers,
         model=plan.provider.model,
         prices=config.prices,
         max_llm_calls=config.max_llm_calls,
-        max_cost_usd=config.max_cost_usd,
+        max_cost_usd=None if free else config.max_cost_usd,
         clock=around.monotonic,
         sleep=around.sleep,
     )

@@ -205,3 +205,19 @@ def test_the_offline_provider_is_held_to_the_calls_too(project: Project) -> None
     assert finished.code == 3, finished.err
     assert finished.verdict.status == "BUDGET_REACHED"
     assert calls_of(finished) == 3
+
+
+def test_a_cost_limit_needs_no_price_where_nothing_costs(project: Project) -> None:
+    project.config |= {"provider": "offline", "base_url": None, "model": None, "max_cost_usd": 5}
+    assert project.run("validate").code == 0
+    finished = project.run()
+    assert finished.code == 0, finished.err
+    assert finished.verdict.status == "COMPLETED"
+
+
+def test_validate_and_the_run_agree_on_a_cost_limit_without_a_price(project: Project) -> None:
+    project.config |= {"provider": "ollama", "base_url": None, "model": "llama-x", "max_cost_usd": 5}
+    for command in ("validate", "simulate-evaluate"):
+        finished = project.run(command)
+        assert finished.code == 2
+        assert 'max_cost_usd: needs the price of the model "llama-x"' in finished.err

@@ -50,6 +50,15 @@ def test_dotted_keys_paths_and_tuples_are_settings(project: Project, server: Scr
     assert {score.name for score in result.evaluation.conversations[0].turn_scores[0].scores} == {"faithfulness"}
 
 
+def test_a_rerun_into_another_folder_leaves_the_first_run_as_it_is(project: Project, tmp_path: Path) -> None:
+    first = arksim_ci.run(project.write())
+    before = (tmp_path / "simulation.json").read_bytes()
+    again = arksim_ci.run(project.write(), output_dir=tmp_path / "rerun")
+    assert (tmp_path / "simulation.json").read_bytes() == before
+    assert (tmp_path / "simulation.json") in first.files
+    assert {path.parent for path in again.files if path.name == "simulation.json"} == {tmp_path / "rerun"}
+
+
 def test_the_two_halves_by_file(project: Project, server: ScriptedServer) -> None:
     config = project.write()
     simulation = arksim_ci.run_simulation(config)

@@ -48,6 +48,26 @@ def test_paths_are_relative_to_where_they_are_written(tmp_path: Path) -> None:
     assert loaded.output_file_path == project / "simulation.json"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        (("--output_dir", "rerun"), "rerun/simulation.json"),
+        (("--output_dir", "rerun", "--output_file_path", "sim.json"), "sim.json"),
+        (("--output_file_path", "sim.json"), "sim.json"),
+        ((), "mine/sim.json"),
+    ],
+)
+def test_a_rerun_into_another_folder_leaves_the_first_simulation(
+    tmp_path: Path, arguments: tuple[str, ...], written: str
+) -> None:
+    config = write(tmp_path, "output_dir: out\noutput_file_path: mine/sim.json\n")
+    assert load(config, *arguments, cwd=tmp_path).config.output_file_path == tmp_path / written
+
+
+def test_an_empty_output_dir_is_told_once(tmp_path: Path) -> None:
+    assert problems(write(tmp_path), "--output_dir", " ") == ["the command line: output_dir: the path is empty"]
+
+
 def test_a_config_path_relative_to_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "arksim")
     monkeypatch.chdir(tmp_path)
