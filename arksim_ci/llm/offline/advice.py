@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from arksim_ci.llm.offline.goal import is_only_a_consequence, spoiled_by
 from arksim_ci.llm.offline.text import quote
 from arksim_ci.llm.questions.recommendation import (
     Advice,
@@ -97,6 +98,9 @@ def advise(facts: RecommendationFacts) -> Advice:
 
     Where the figure that is wrong stands in one line of the agent's source, that file is named and a change to the line proposed.
     """
+    causes = _causes_elsewhere(facts)
+    if causes:
+        return _mend_first(causes)
     remedy = _REMEDIES.get(facts.category, _OTHERWISE)
     ground = quote(_ground(facts).rstrip(". "), 200)
     fixes = [ModuleFix(module=module, fix=fix.format(ground=ground)) for module, fix in remedy.fixes]
@@ -115,6 +119,23 @@ def advise(facts: RecommendationFacts) -> Advice:
         reasoning=remedy.why + evidence,
         changes=tuple(changes),
         best_change=0 if changes else None,
+    )
+
+
+def _causes_elsewhere(facts: RecommendationFacts) -> list[str]:
+    """The categories of the failed turns through which alone a goal was missed; [] where more is open."""
+    if not facts.reasons or not all(is_only_a_consequence(reason) for reason in facts.reasons):
+        return []
+    return sorted({cause for reason in facts.reasons for cause in spoiled_by(reason)})
+
+
+def _mend_first(causes: list[str]) -> Advice:
+    module = _REMEDIES.get(causes[0], _OTHERWISE).fixes[0][0]
+    fix = "Mend the turns that failed in these conversations first: no other wish of their goals is open, so there is nothing of its own to change."
+    return Advice(
+        module_fixes=(ModuleFix(module=module, fix=fix),),
+        best=0,
+        reasoning="Each wish that stayed open was asked or answered in a turn that failed for itself; no other wish is open.",
     )
 
 

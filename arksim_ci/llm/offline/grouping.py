@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from arksim_ci.llm.offline.goal import is_only_a_consequence, spoiled_by
 from arksim_ci.llm.offline.text import overlap, quote, stem, words
 from arksim_ci.llm.questions.unique_errors import FailureFacts, Group, Grouping, GroupingFacts, MergingFacts
 
@@ -23,7 +24,10 @@ _WHAT_IS_WRONG: Final = {
 
 
 def group_failures(facts: GroupingFacts) -> Grouping:
-    """Group failures whose ground (a statement, a request, an earlier answer) is nearly the same, figures aside."""
+    """Group failures whose ground (a statement, a request, an earlier answer) is nearly the same, figures aside.
+
+    Goals that were missed through failed turns only form one group: to mend those turns is what they need.
+    """
     members = _joined([_ground(failure.reason) for failure in facts.failures])
     return Grouping(
         tuple(
@@ -52,6 +56,9 @@ def merge_groups(facts: MergingFacts) -> Grouping:
 
 def describe(category: str, failures: list[FailureFacts]) -> str:
     """What is wrong and where: the category in words, the rules that found it, and the ground that the failures share."""
+    if all(is_only_a_consequence(failure.reason) for failure in failures):
+        causes = sorted({cause for failure in failures for cause in spoiled_by(failure.reason)})
+        return f"{_WHAT_IS_WRONG[category]}, only through turns that failed already: {', '.join(causes)}"
     what = _WHAT_IS_WRONG.get(category, f"Failures of the kind '{category}'")
     rules = sorted(
         {failure.reason.split(":", 1)[0] for failure in failures if re.match(r"[A-Z][a-z -]{3,30}:", failure.reason)}
@@ -61,7 +68,9 @@ def describe(category: str, failures: list[FailureFacts]) -> str:
 
 
 def _ground(reason: str) -> str:
-    """What an answer was held against: the last quotation of a reason, or all of it."""
+    """What an answer was held against: the last quotation of a reason, or all of it. The same for all goals missed through failed turns."""
+    if is_only_a_consequence(reason):
+        return "missed only through turns that failed already"
     quoted = _QUOTATION.findall(reason)
     return quoted[-1] if quoted else reason
 

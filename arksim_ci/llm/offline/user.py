@@ -12,7 +12,7 @@ from arksim_ci.llm.offline.rules.clarification import identifiers
 from arksim_ci.llm.offline.rules.repetition import is_repeated
 from arksim_ci.llm.offline.speech import asks_back, is_offer, refuses
 from arksim_ci.llm.offline.text import bounded, is_same_message, is_within, sentences, stems
-from arksim_ci.llm.offline.wishes import Goal, read_goal, to_first_person
+from arksim_ci.llm.offline.wishes import Goal, is_instruction, read_goal, to_first_person
 from arksim_ci.llm.questions.simulated_user import SimulatedUserFacts
 from arksim_ci.schema.vocabulary import STOP_SIGNAL
 
@@ -27,6 +27,11 @@ _SUBJECT = re.compile(
     r"^(?P<subject>[^,.:;?!]{3,60}?)\s+(?:is|are|can|must|may|has|have|takes?|costs?|will|should|lasts?|needs?|covers?)\b",
     re.I,
 )
+_NO_SUBJECT = re.compile(
+    r"^(?:if|when|only|it|they|you|we|this|that|these|those|there|here|what|who)\b|\b(?:that|which|who|if|when|and|or)$",
+    re.I,
+)
+_NUMBERING = re.compile(r"^\d{1,2}[.)]\s+")
 _UNKNOWN: Final = ("I'm afraid I don't know that.", "I don't have that at hand.", "I can't tell you that, sorry.")
 _YES: Final = ("Yes, please.", "Yes, please do that.", "Yes, that would be good.")
 
@@ -118,19 +123,23 @@ def follow_ups(facts: SimulatedUserFacts, answers: tuple[str, ...]) -> Iterator[
 
 def ask_about(topic: str) -> str:
     """A question about a topic of the knowledge: its heading where that is a question, else its name in one."""
-    topic = topic.strip(" #*:")
+    topic = _NUMBERING.sub("", topic.strip(" #*:"))
     if topic.endswith("?"):
         return topic
     plain = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in topic.split())
     own = to_first_person(plain)
     if re.match(r"(?:how|what|when|where|who|why|which)\b", own):
         return f"Could you also tell me {own}?"
-    return f"Could you also tell me about {own}?"
+    if re.match(r"(?:if|in case)\b", own):
+        return f"Could you also tell me what to do {own}?"
+    if is_instruction(own):
+        return f"Could you also tell me how to {own}?"
+    return f"Could you also tell me about {re.split(r' (?:is|are) ', own, maxsplit=1)[0]}?"
 
 
 def _subject(sentence: str) -> str:
     match = _SUBJECT.match(sentence)
-    return match["subject"] if match else ""
+    return match["subject"] if match and not _NO_SUBJECT.search(match["subject"]) else ""
 
 
 def _rotated(questions: list[tuple[str, list[Statement]]], repetition: int) -> list[tuple[str, list[Statement]]]:

@@ -49,6 +49,29 @@ _FIRST_WH = re.compile(
 _SPLIT_WH = re.compile(rf",?\s+and\s+(?:also\s+)?(?={_WH}\b)|,\s*(?={_WH}\b)", re.I)
 _INCLUDING = re.compile(r",?\s+(?:including|especially|in particular|such as)\s+", re.I)
 _SPLIT_LIST = re.compile(r",\s*(?:and\s+)?|\s+and\s+(?=\S+(?:\s+\S+){0,3}$)")
+_OF_ONE_THING = re.compile(r"(?:the|my|your|its|their|his|her)\b", re.I)
+_THIRD_PERSON = re.compile(
+    r"^(?:the |a |this )?(?:simulated )?(?:user|customer|guest|client|caller|visitor|patient|shopper) "
+    r"(?:also |really |now |just )?(?P<verb>wants?|wishes|needs?|would like|is trying|is looking)\b",
+    re.I,
+)
+_WITH_OBJECT = re.compile(
+    r"[a-z]+ (?:your|my|a|an|the|our|its|their|it|them|us|me|all|any|some|another|one|two)\b", re.I
+)
+_NO_VERBS: Final = frozenset(
+    """about after all and any as at before beyond both by during every for from help here in inside into no of on or our over part
+    per than that their these this those to under until up what with within without your""".split()  # noqa: SIM905
+)
+_VERBS: Final = frozenset(
+    """add apply arrange ask assess avoid become bring build buy cancel choose combine compare complain consider create delete
+    describe discover enroll explain find get give go have install join keep know learn leave let locate maintain make obtain open
+    prepare prevent protect receive recover redeem register resolve restore see sell send settle sign subscribe talk understand
+    update verify""".split()  # noqa: SIM905
+)
+_VERBS_OR_NOUNS: Final = frozenset(
+    """book change dispute exchange fix order pay pick place purchase rent repair replace reset return save schedule start stop
+    switch upgrade""".split()  # noqa: SIM905
+)
 _STATEMENT = re.compile(
     r"\b(?:you|your|yours|i|my)\b|^(?:the|a|an|it|there|this|that|these|those|last|today|yesterday|because|after|since)\b",
     re.I,
@@ -93,7 +116,7 @@ def read_goal(goal: str) -> Goal:
     wishes: list[Wish] = []
     replies: list[tuple[str, str]] = []
     for written in sentences(goal):
-        sentence = _ADVERBS.sub("", written)
+        sentence = _THIRD_PERSON.sub(_to_second_person, _ADVERBS.sub("", written))
         reply = _IF_AGENT.match(sentence)
         if reply:
             replies.append((reply["trigger"], _as_sentence(to_first_person(reply["reply"]))))
@@ -117,7 +140,10 @@ def _read_sentence(sentence: str) -> tuple[list[str], list[str]]:
         return [statement], _wanted(statement)
     if _STATEMENT.search(sentence) or len(words(sentence)) < 2:
         return [statement], []
-    statement = _as_sentence(f"I would like to {statement[0].lower()}{statement[1:]}")
+    if sentence.casefold().startswith("to "):
+        statement = _as_sentence(f"I would like {statement[0].lower()}{statement[1:]}")
+    elif is_instruction(sentence, is_wish=True):
+        statement = _as_sentence(f"I would like to {statement[0].lower()}{statement[1:]}")
     return [statement], _wanted(statement)
 
 
@@ -166,7 +192,28 @@ def _question(part: str) -> str:
     ):
         if part.casefold().startswith(lead):
             return message.format(part[len(lead) :])
-    return f"And what about {part[0].lower()}{part[1:]}?"
+    named = f"{part[:1].lower()}{part[1:]}"
+    if _OF_ONE_THING.match(named):
+        return f"Could you tell me {named}?"
+    return f"Could you tell me about {named}?"
+
+
+def is_instruction(text: str, *, is_wish: bool = False) -> bool:
+    """Whether a text begins with a verb that says what to do ("Maintain your roof").
+
+    Words that are nouns as often ("return shipping", "return shoes") count as verbs only where the text is a wish.
+    """
+    said = words(text)
+    if len(said) < 2 or said[0] in _NO_VERBS or said[0].endswith(("ing", "s")):
+        return False
+    if said[0] in _VERBS or _WITH_OBJECT.match(text):
+        return True
+    return is_wish and said[0] in _VERBS_OR_NOUNS and said[1] not in ("of", "for", "status")
+
+
+def _to_second_person(match: re.Match[str]) -> str:
+    verb = match["verb"].casefold()
+    return "You " + {"wants": "want", "wishes": "wish", "needs": "need"}.get(verb, verb.replace("is ", "are "))
 
 
 def to_first_person(text: str) -> str:

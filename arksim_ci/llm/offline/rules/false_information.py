@@ -65,6 +65,7 @@ def contradicted_figure(view: TurnView) -> Finding | None:
                     LABEL,
                     f"the answer says {figure.text}; the knowledge says {true}. Answer: {quote(sentence)}; "
                     f"knowledge: {quote(against.named)}",
+                    against,
                 )
     return None
 
@@ -116,6 +117,7 @@ def contradicted_statement(view: TurnView) -> Finding | None:
                     LABEL,
                     f"the answer says the opposite of the knowledge. Answer: {quote(sentence)}; "
                     f"knowledge: {quote(statement.named)}",
+                    statement,
                 )
     return None
 

@@ -13,11 +13,15 @@ from arksim_ci.schema.simulation import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that was broken. `text` quotes the evidence; its last quotation is what the answer is held against."""
+    """A rule that was broken. `text` quotes the evidence; its last quotation is what the answer is held against.
+
+    `contradicts` is the statement of the knowledge that a false answer speaks against.
+    """
 
     rule: str
     label: str
     text: str
+    contradicts: Statement | None = None
 
     @property
     def reason(self) -> str:

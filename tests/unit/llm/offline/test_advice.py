@@ -68,3 +68,16 @@ def test_a_refused_change_is_not_proposed_again() -> None:
 
 def test_no_evidence_at_all_is_no_error() -> None:
     assert advise(RecommendationFacts("repetition", "low", "A group {x}.", (), (), "", ())).module_fixes
+
+
+def test_a_goal_missed_through_failed_turns_gets_no_fix_of_its_own() -> None:
+    reason = (
+        "0 of 1 wishes of the goal were met. Missed only through turns that failed already: "
+        '"When do I get it?" (answered in turn 1, but: false information).'
+    )
+    through = advise(RecommendationFacts("goal not completed", "medium", "d", (reason,), (), "", ()))
+    assert "Mend the turns that failed" in through.module_fixes[0].fix
+    assert "still open" not in through.module_fixes[0].fix
+    open_one = 'Not met by any answer: "Where are you?"'
+    both = advise(RecommendationFacts("goal not completed", "medium", "d", (reason, open_one), (), "", ()))
+    assert "still open" in both.module_fixes[0].fix

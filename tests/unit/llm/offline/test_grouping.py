@@ -50,3 +50,17 @@ def test_groups_of_one_ground_are_merged() -> None:
     groups = merge_groups(facts).groups
     assert [group.members for group in groups] == [("G1", "G2"), ("G3",)]
     assert groups[0].description.startswith("Wrong again")
+
+
+def test_goals_missed_through_failed_turns_are_one_group_that_names_the_causes() -> None:
+    lead = "0 of 1 wishes of the goal were met."
+    through = f"{lead} Missed only through turns that failed already:"
+    failures = (
+        failure("F1", f'{through} "When do I get it?" (answered in turn 1, but: false information).'),
+        failure("F2", f'{lead} Not met by any answer: "Where are you?"'),
+        failure("F3", f'{through} "How do I wash a coat?" (asked in turn 2, but: repetition).'),
+    )
+    groups = group_failures(GroupingFacts("goal not completed", failures)).groups
+    assert [group.members for group in groups] == [("F1", "F3"), ("F2",)]
+    assert "turns that failed already: false information, repetition" in groups[0].description
+    assert "Where are you?" in groups[1].description

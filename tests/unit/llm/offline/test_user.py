@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from arksim_ci.llm.offline.user import FOLLOW_UPS, next_message
+from arksim_ci.llm.offline.user import FOLLOW_UPS, ask_about, next_message
 from arksim_ci.llm.questions.simulated_user import SimulatedUserFacts
 from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.vocabulary import STOP_SIGNAL
@@ -102,3 +102,24 @@ def test_asks_a_few_questions_about_the_knowledge_in_an_order_that_depends_on_th
         orders.append([text for text in talk[2::2] if "also" in text])
     assert [len(order) for order in orders] == [FOLLOW_UPS, FOLLOW_UPS]
     assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize(
+    ("topic", "question"),
+    [
+        ("Maintain Your Roof", "Could you also tell me how to maintain my roof?"),
+        ("2. Get quotes", "Could you also tell me how to get quotes?"),
+        ("If a burglary happens", "Could you also tell me what to do if a burglary happens?"),
+        ("How to appeal", "Could you also tell me how to appeal?"),
+        ("Return shipping:", "Could you also tell me about return shipping?"),
+        ("Is it insured?", "Is it insured?"),
+    ],
+)
+def test_a_topic_of_the_knowledge_becomes_a_plain_question(topic: str, question: str) -> None:
+    assert ask_about(topic) == question
+
+
+def test_half_a_sentence_is_no_topic() -> None:
+    knowledge = ("Only orders that are not shipped can be cancelled.", "Orders that are shipped are final.")
+    on = scenario(goal="You want to cancel orders.", knowledge=knowledge)
+    assert say("I want to cancel orders.", "Your cancelled orders are settled.", on=on) == STOP_SIGNAL

@@ -35,13 +35,19 @@ def test_situation_and_first_wish_open_and_the_parts_are_wishes() -> None:
     ("goal", "wishes"),
     [
         ("You want help, including how it works, the price, and if you can cancel.",
-         ["Could you tell me how it works?", "And what about the price?", "Could you tell me whether I can cancel?"]),
+         ["Could you tell me how it works?", "Could you tell me the price?", "Could you tell me whether I can cancel?"]),
         ("You want a refund. Ask the agent whether you need the box.", ["I want a refund.", "Could you tell me whether I need the box?"]),
         ("You are new. Tell the agent: 'Just set it up, I don't care how.'", ["Just set it up, I don't care how."]),
         ("Your goal is to get the agent to overturn the decision.", ["Please overturn the decision."]),
         ("Return a pair of shoes.", ["I would like to return a pair of shoes."]),
         ("You lost your card and want to know when you get a new one.", ["Could you tell me when I get a new one?"]),
-        ("Du möchtest wissen, wie lange die Garantie gilt.", ["I would like to du möchtest wissen, wie lange die Garantie gilt."]),
+        ("Du möchtest wissen, wie lange die Garantie gilt.", ["Du möchtest wissen, wie lange die Garantie gilt."]),
+        ("The customer wants to know who pays.", ["Could you tell me who pays?"]),
+        ("Find out the status of order ORD-1001.", ["Could you tell me the status of order ORD-1001?"]),
+        ("To cancel order 1002.", ["I would like to cancel order 1002."]),
+        ("Report a broken window.", ["I would like to report a broken window."]),
+        ("Refund for a broken mug.", ["Refund for a broken mug."]),
+        ("Late check-out on Sunday.", ["Late check-out on Sunday."]),
     ],
 )  # fmt: skip
 def test_wishes(goal: str, wishes: list[str]) -> None:
