@@ -26,8 +26,9 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     spellings = {
         spelling
         for secret in secrets
-        if len(secret) >= SHORTEST
-        for spelling in _spellings(secret)
+        for part in {secret, *secret.splitlines()}  # logs show it line by line
+        if len(part) >= SHORTEST
+        for spelling in _spellings(part)
         if len(spelling) >= 6
     }
     if not spellings:

@@ -54,7 +54,11 @@ async def run_gate(job: Job) -> int:
     """
     inputs, context = job.inputs, job.context
     hide_our_environment()
-    job.event = await with_trust_checked(job.event, job.client, context.repository, allowed=inputs.allow_untrusted_code)
+    trust = with_trust_checked(job.event, job.client, context.repository, allowed=inputs.allow_untrusted_code)
+    event = await unless_stopped(job.world.stop, trust)
+    if event is None:
+        return not_begun(job, CANCELLED)
+    job.event = event
     command: Command = "evaluate" if inputs.command == "evaluate" else "simulate-evaluate"
     environment = without_tokens(job.world.environment)
     overrides: list[Overrides] = []
@@ -69,6 +73,14 @@ async def run_gate(job: Job) -> int:
         raise ConfigError(*checkout_problems(context.workspace), *error.problems) from error
 
 
+def not_begun(job: Job, ended: Ending) -> int:
+    """End a run that came to nothing there could be a report on."""
+    what = "cancelled" if ended.status == "CANCELLED" else "the set-up failed"
+    cause = block(job.workflow.redact(ended.cause))
+    job.workflow.end(ending_outputs(EXIT_INTERNAL_ERROR), f"## ⚠️ Not run: {what}\n\n{cause}")
+    return EXIT_INTERNAL_ERROR
+
+
 def _without_secrets(job: Job, missing: MissingSecrets) -> int:
     """End a run whose secrets GitHub withheld.
 
@@ -79,8 +91,7 @@ def _without_secrets(job: Job, missing: MissingSecrets) -> int:
         raise ConfigError(Problem(missing.sentence, "input on-missing-secrets"))
     sentence = f"{missing.sentence}."
     job.workflow.annotate(Annotation("notice", sentence, f"arksim: {SKIPPED_TITLE}"))
-    job.workflow.summary(f"## ⏭️ {SKIPPED_TITLE}\n\n{block(sentence)}")
-    job.workflow.outputs(ending_outputs(EXIT_OK, "skipped"))
+    job.workflow.end(ending_outputs(EXIT_OK, "skipped"), f"## ⏭️ {SKIPPED_TITLE}\n\n{block(sentence)}")
     return EXIT_OK
 
 
@@ -116,8 +127,7 @@ class _Gate:
             _claim(OutputFolder(config.output_dir))
             result = await unless_stopped(job.world.stop, self._run(config), MOST_SECONDS) or CANCELLED
             if isinstance(result, Ending):
-                self._not_begun(result)
-                return EXIT_INTERNAL_ERROR
+                return not_begun(job, result)
         except ConfigError:
             _take_back(config.output_dir, made)
             raise
@@ -132,7 +142,7 @@ class _Gate:
         except Exception as error:  # what a run came to does not change because it could not be shown
             log_traceback(error, job.workflow)
             job.workflow.warning("publishing broke off through a bug of the action; the log has the details")
-            job.workflow.outputs(ending_outputs(result.exit_code))
+            job.workflow.end(ending_outputs(result.exit_code))
         return self._exit_code(result)
 
     async def _run(self, config: RunConfig) -> RunResult | Ending:
@@ -174,11 +184,6 @@ class _Gate:
                 raise
             return None
         return replace(plan, secrets=tuple(dict.fromkeys((*plan.secrets, *self.job.secrets()))))
-
-    def _not_begun(self, ended: Ending) -> None:
-        what = "cancelled" if ended.status == "CANCELLED" else "the set-up failed"
-        self.job.workflow.summary(f"## ⚠️ Not run: {what}\n\n{block(self.job.workflow.redact(ended.cause))}")
-        self.job.workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
 
     def _surroundings(self) -> Surroundings:
         world = self.job.world

@@ -9,6 +9,7 @@ from typing import Any
 
 from arksim_ci.action.job import Job
 from arksim_ci.action.reported import ReportRefused, read_report
+from arksim_ci.action.stopping import CANCELLED, MOST_SECONDS, unless_stopped
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.gates.exit_codes import EXIT_INTERNAL_ERROR, EXIT_OK
 from arksim_ci.github.artifact_download import ArtifactUnavailable, ArtifactUnsafe, RunArtifact, download_run_artifacts
@@ -49,6 +50,11 @@ async def comment_on_other_run(job: Job) -> int:
     Raises:
         ConfigError: the run is none whose results are published.
     """
+    code = await unless_stopped(job.world.stop, _comment(job), MOST_SECONDS)
+    return _failed(job, CANCELLED.cause) if code is None else code
+
+
+async def _comment(job: Job) -> int:
     if job.client is None:
         raise ConfigError(Problem("is empty; `command: comment` needs a token that may comment", "input github-token"))
     job.workflow.group("Fetching the results")
@@ -164,11 +170,11 @@ async def _publish(job: Job, run: OtherRun, artifact: RunArtifact, results: Resu
 
 def _nothing(job: Job, sentence: str) -> int:
     job.workflow.annotate(Annotation("notice", f"Nothing to publish: {sentence}", "arksim"))
-    job.workflow.outputs(ending_outputs(EXIT_OK, "skipped"))
+    job.workflow.end(ending_outputs(EXIT_OK, "skipped"))
     return EXIT_OK
 
 
 def _failed(job: Job, sentence: str) -> int:
     job.workflow.annotate(Annotation("error", sentence, "arksim: the other run's results can't be published"))
-    job.workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
+    job.workflow.end(ending_outputs(EXIT_INTERNAL_ERROR))
     return EXIT_INTERNAL_ERROR

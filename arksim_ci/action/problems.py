@@ -25,8 +25,7 @@ def report_problems(error: ConfigError, workflow: Workflow, workspace: Path) -> 
         workflow.log(f"  {problem}")
     for problem in problems[:MOST_ANNOTATED]:
         workflow.annotate(_annotation(problem, workspace))
-    workflow.summary(problems_text(problems))
-    workflow.outputs(ending_outputs(EXIT_CONFIG_ERROR))
+    workflow.end(ending_outputs(EXIT_CONFIG_ERROR), problems_text(problems))
 
 
 def report_crash(error: Exception, workflow: Workflow) -> None:
@@ -34,11 +33,11 @@ def report_crash(error: Exception, workflow: Workflow) -> None:
     log_traceback(error, workflow)
     found = workflow.redact(f"{type(error).__name__}: {error}")
     workflow.annotate(Annotation("error", found, "arksim: internal error"))
-    workflow.summary(
+    workflow.end(
+        ending_outputs(EXIT_INTERNAL_ERROR),
         "## ⚠️ No result: the action broke off through a bug of its own\n\n"
-        f"{line(one_line(found), 1000)}\n\nThe step's log has the details."
+        f"{line(one_line(found), 1000)}\n\nThe step's log has the details.",
     )
-    workflow.outputs(ending_outputs(EXIT_INTERNAL_ERROR))
 
 
 def log_traceback(error: Exception, workflow: Workflow) -> None:

@@ -94,6 +94,12 @@ class Workflow:
         """Write the step's outputs. Returns why they could not be written, or nothing."""
         return self._append(self._output_file, "".join(output_text(name, value) for name, value in values.items()))
 
+    def end(self, outputs: Mapping[str, str], summary: str = "") -> None:
+        """Say how a step without results ended. What can't be written is a warning."""
+        for trouble in (self.outputs(outputs), self.summary(summary) if summary else ""):
+            if trouble:
+                self.warning(trouble)
+
     def summary_room(self) -> int:
         """Bytes that the summary can still take, with a margin; what earlier code wrote counts."""
         try:

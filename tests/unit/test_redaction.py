@@ -53,3 +53,10 @@ def test_values_of_every_kind_are_walked_through() -> None:
     redact = redactor(["sk-1234567890"])
     value = {"sk-1234567890": [("sk-1234567890", 1), {"a": None}], "b": 2.5}
     assert redact_json(value, redact) == {"***": [["***", 1], {"a": None}], "b": 2.5}
+
+
+def test_each_line_of_a_secret_is_one() -> None:
+    redact = redactor(["-----BEGIN-----\nfirst_line_of_it\r\nshort\nlast_line_of_it"])
+    assert redact("first_line_of_it") == "***"
+    assert redact("last_line_of_it and short") == "*** and short"
+    assert "line_of_it" not in redact(json.dumps("-----BEGIN-----\nfirst_line_of_it\r\nshort\nlast_line_of_it"))

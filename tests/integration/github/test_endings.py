@@ -6,13 +6,14 @@ import asyncio
 import json
 import logging
 import re
+import time
 from pathlib import Path
 
 import pytest
 
 from arksim_ci.github.publish import Publisher
 from tests.support.action_step import Step, pull_request
-from tests.support.fake_github import FakeGitHub
+from tests.support.fake_github import FakeGitHub, Trouble
 from tests.support.project import llm
 from tests.support.scripted_server import Reply, ScriptedServer
 
@@ -266,3 +267,42 @@ async def test_annotations_hold_hostile_names_as_text(step: Step, server: Script
     assert [line for line in commands(ended.log) if not re.match(allowed, line)] == []
     for value in ended.outputs.values():
         assert "\n" not in value
+
+
+async def test_outputs_that_can_not_be_written_are_said(step: Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = step.variables
+    monkeypatch.setattr(step, "variables", lambda: {**environment(), "GITHUB_OUTPUT": str(step.folder)})
+    step.project.config["max_turn"] = 3
+    ended = await step.run()
+    assert ended.code == 2
+    assert "can't be written" in ended.annotations("warning")[0]
+
+
+@pytest.mark.parametrize("what", ["trust", "comment"])
+async def test_a_job_that_is_cancelled_while_github_makes_it_wait_ends_at_once(
+    step: Step, github: FakeGitHub, what: str
+) -> None:
+    """The runner kills ten seconds after its first signal; GitHub may have to be waited for much longer."""
+
+    async def told_to_wait(seconds: float) -> None:
+        step.stop.set()
+        await asyncio.sleep(60)
+
+    monkeypatch_time(step, told_to_wait)
+    if what == "trust":
+        step.event, step.payload = "issue_comment", {"issue": {"number": 12, "pull_request": {}}}
+        github.troubles.append(Trouble("GET", "pulls/12", 429, "slow down", {"Retry-After": "60"}, times=9))
+    else:
+        step.inputs |= {"command": "comment", "run-id": "900"}
+        github.troubles.append(Trouble("GET", "actions/runs/900", 429, "slow down", {"Retry-After": "60"}, times=9))
+    started = time.monotonic()
+    ended = await step.run()
+    assert time.monotonic() - started < 8
+    assert ended.code == 3
+    assert (ended.outputs["exit-code"], ended.outputs["conclusion"]) == ("3", "error")
+    assert "cancelled" in ended.summary + ended.log
+
+
+def monkeypatch_time(step: Step, sleep: object) -> None:
+    """Let the step's waits be those of a test."""
+    step.time.sleep = sleep  # type: ignore[assignment, method-assign]
