@@ -102,14 +102,15 @@ def _problem(metric: CustomMetric, result: QuantResult | QualResult) -> str:
     """What is wrong with a custom metric's result; "" where nothing is."""
     wanted: type[QuantResult | QualResult] = QuantResult if metric.kind == "numeric" else QualResult
     if not isinstance(result, wanted):
-        return f"the metric is {metric.kind} but returned a {type(result).__name__}"
+        return f"the metric is {metric.kind} but returned a {type(result).__name__}: fix the metric"
     if isinstance(result.value, str):
         return ""
     if not math.isfinite(result.value):
-        return f"the metric returned {result.value}, which is no number"
+        return f"the metric returned {result.value}, which is no number: fix the metric"
     if metric.scale and not metric.scale[0] <= result.value <= metric.scale[1]:
         return (
-            f"the metric returned {result.value:g}, outside its score_range {metric.scale[0]:g} to {metric.scale[1]:g}"
+            f"the metric returned {result.value:g}, outside its score_range {metric.scale[0]:g} to {metric.scale[1]:g}: "
+            "fix the metric, or widen its score_range"
         )
     return ""
 

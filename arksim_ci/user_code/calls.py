@@ -269,8 +269,7 @@ class Worker:
             call.result.set_result(message["value"])
             return
         cause = str(message["error"])
-        for line in str(message["trace"]).splitlines():
-            self._log.write(line)
+        self._log.write_trace(str(message["trace"]))
         if "not_loadable" in message:
             place = message["not_loadable"]
             call.result.set_exception(UserCodeNotLoadable(Problem(cause, str(place["file"]), place["line"])))

@@ -21,6 +21,7 @@ class OutputLog:
         self._prefix = prefix
         self._line = bytearray()
         self._lines = 0
+        self._traces: set[int] = set()
         self.last = ""
         """The last line, made harmless."""
 
@@ -48,6 +49,13 @@ class OutputLog:
             self._log(self._prefix + self.last)
         elif self._lines == MAX_LINES + 1:
             self._log(f"{self._prefix}(more than {MAX_LINES} lines; the rest is not shown)")
+
+    def write_trace(self, trace: str) -> None:
+        """Hand on a traceback, once: what failed is asked again, and most often fails in the same place."""
+        if hash(trace) not in self._traces:
+            self._traces.add(hash(trace))
+            for line in trace.splitlines():
+                self.write(line)
 
     def _append(self, piece: bytes) -> None:
         # Four bytes a character at most; what is beyond the kept length is never stored.

@@ -23,6 +23,9 @@ def agent_answer(answer: Any, traced: list[Any]) -> dict[str, Any]:
         content, calls = answer["content"], answer.get("tool_calls")
     elif hasattr(answer, "content"):
         content, calls = answer.content, getattr(answer, "tool_calls", None)
+    elif isinstance(answer, dict):
+        keys = ", ".join(plain(str(key))[:40] for key in list(answer)[:10]) or "none"
+        raise WrongAnswer(f'execute() returned a dict without "content" (keys: {keys})')
     else:
         raise WrongAnswer(
             f"execute() returned {type(answer).__name__}; it must return a text, or a response with `content` and `tool_calls`"

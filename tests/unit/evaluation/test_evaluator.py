@@ -421,10 +421,22 @@ class TestCustomMetrics:
     @pytest.mark.parametrize(
         ("result", "cause"),
         [
-            (QuantResult(name="clarity", value=7), "the metric returned 7, outside its score_range 0 to 5"),
-            (QuantResult(name="clarity", value=float("nan")), "the metric returned nan, which is no number"),
-            (QuantResult(name="clarity", value=float("inf")), "the metric returned inf, which is no number"),
-            (QualResult(name="clarity", value="good"), "the metric is numeric but returned a QualResult"),
+            (
+                QuantResult(name="clarity", value=7),
+                "the metric returned 7, outside its score_range 0 to 5: fix the metric, or widen its score_range",
+            ),
+            (
+                QuantResult(name="clarity", value=float("nan")),
+                "the metric returned nan, which is no number: fix the metric",
+            ),
+            (
+                QuantResult(name="clarity", value=float("inf")),
+                "the metric returned inf, which is no number: fix the metric",
+            ),
+            (
+                QualResult(name="clarity", value="good"),
+                "the metric is numeric but returned a QualResult: fix the metric",
+            ),
             (UserCodeFailed("ZeroDivisionError in metrics.py, line 4"), "ZeroDivisionError in metrics.py, line 4"),
         ],
     )

@@ -59,3 +59,12 @@ def test_a_flood_of_lines_is_cut() -> None:
 
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     assert lines_of(b"\xff\xfe!") == ["user code: \ufffd\ufffd!"]
+
+
+def test_a_traceback_is_written_once_and_another_one_too() -> None:
+    lines: list[str] = []
+    log = OutputLog(lines.append, "user code: ")
+    trace = "Traceback (most recent call last):\n  line 3\nValueError: no"
+    for text in (trace, trace, trace.replace("line 3", "line 4"), trace):
+        log.write_trace(text)
+    assert [line for line in lines if "line" in line] == ["user code:   line 3", "user code:   line 4"]
