@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.tools import browser_python, missing
+from tests.support.tools import missing
 
 _DRIVER = """
 import json, sys
@@ -62,7 +63,7 @@ def look_at(page: Path) -> Seen:
     if chromium is None:
         missing("chromium is not installed; it shows whether the HTML report runs what it should only show")
     done = subprocess.run(
-        [str(browser_python()), "-c", _DRIVER, chromium, page.resolve().as_uri()],
+        [sys.executable, "-c", _DRIVER, chromium, page.resolve().as_uri()],
         capture_output=True,
         text=True,
         timeout=100,

@@ -55,11 +55,6 @@ def act() -> Path:
     return _venv("act", ACT_LOCK) / "act"
 
 
-def browser_python() -> Path:
-    """A Python that has Playwright, which drives the machine's own Chromium."""
-    return _venv("act", ACT_LOCK) / "python"
-
-
 def junit_xsd() -> Path:
     """The common XSD of JUnit files, Jenkins' junit-10.xsd, as the sources of pytest bring it along."""
 
