@@ -37,6 +37,11 @@ RESULT_FILES: Final = (VERDICT, EVALUATION, SIMULATION, RECOMMENDATIONS, *REPORT
 _FOCUS_NAME = re.compile(r"error_[1-9][0-9]*\.json|all_failures\.json")
 
 
+def is_focus_name(name: str) -> bool:
+    """Whether a file of this name is a focus file of a run."""
+    return _FOCUS_NAME.fullmatch(name) is not None
+
+
 class OutputRefused(Exception):
     """The output folder, or a file in it, can't be used. The text says which and why."""
 
@@ -88,7 +93,7 @@ class OutputFolder:
         folder = self.path / FOCUS
         if folder.is_symlink() or not folder.is_dir():
             return []
-        found = [path for path in folder.iterdir() if _FOCUS_NAME.fullmatch(path.name)]
+        found = [path for path in folder.iterdir() if is_focus_name(path.name)]
         return sorted(found, key=lambda path: (len(path.name), path.name))
 
     def write(self, name: str, text: str) -> Path:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from arksim_ci.cli.examples import examples_folder
-from arksim_ci.cli.run import run_and_show
+from arksim_ci.cli.run import run_it
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.config.overrides import Overrides
 from arksim_ci.gates.exit_codes import EXIT_EVAL_FAILED, EXIT_INTERNAL_ERROR, EXIT_OK
@@ -41,12 +41,12 @@ def demo(options: argparse.Namespace, _: list[str]) -> int:
     }
     with _agent(folder / "agent.py", port):
         overrides = [Overrides(values, "the demo", folder)]
-        result = run_and_show(folder / "config.yaml", overrides, "simulate-evaluate")
+        result = run_it(folder / "config.yaml", overrides, "simulate-evaluate")
     from arksim_ci.reports.comment import render_comment  # noqa: PLC0415
     from arksim_ci.reports.context import CommentContext  # noqa: PLC0415
 
     context = CommentContext(config_path="config.yaml", focus_folder=str(result.folder / "focus"))
-    print("\nThe comment on the pull request:\n")
+    print("The comment on the pull request:\n")
     print(render_comment(result.results, context))
     print(f"The HTML report: {(result.folder / 'final_report.html').as_uri()}")
     print(f"As a gate, this run would end with exit code {result.exit_code}.")

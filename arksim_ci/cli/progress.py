@@ -27,8 +27,13 @@ class Counts:
 
     def __str__(self) -> str:
         return (
-            f"{self.conversations} of {self.expected} conversations, {self.turns} turns, {self.judgements} judgements"
+            f"{self.conversations} of {_counted(self.expected, 'conversation')} finished, {_counted(self.turns, 'turn')}, "
+            f"{_counted(self.judgements, 'judgement')}"
         )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 class PlainProgress:
@@ -61,7 +66,7 @@ class PlainProgress:
 
     def expect(self, conversations: int, turns: int) -> None:
         self._counts.expected = conversations
-        self._line(f"{conversations} conversations of up to {turns} turns in all")
+        self._line(f"{_counted(conversations, 'conversation')} of up to {_counted(turns, 'turn')}")
 
     def turn_answered(self, scenario_id: str, turn: Turn) -> None:
         self._counts.turns += 1
@@ -73,7 +78,7 @@ class PlainProgress:
         self._now_and_then()
 
     def conversation_ended(self, conversation: Conversation) -> None:
-        self._counts.conversations += 1
+        self._counts.conversations += not conversation.not_finished
         self._now_and_then()
 
     def judged(self) -> None:
@@ -85,7 +90,7 @@ class PlainProgress:
 
     def close(self) -> None:
         """Say where the run ended up."""
-        if self._counts.conversations:
+        if self._counts.expected:
             self._line(str(self._counts))
 
     def _now_and_then(self) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from arksim_ci.cli.start import RunBroke, overrides_of, run_until_signal, unless_stopped
 from arksim_ci.config.environment import process_environment
 from arksim_ci.config.errors import ConfigError
-from arksim_ci.output import FOCUS
+from arksim_ci.output import JOURNAL
 from arksim_ci.pipeline.preparation import prepare
 from arksim_ci.pipeline.relay import LLMRelay
 from arksim_ci.process import Guest, forget_verdict, real_surroundings
@@ -32,20 +32,22 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     Raises:
         ConfigError: with every problem.
     """
-    result = run_and_show(
-        Path(options.config),
+    config = Path(options.config)
+    result = run_it(
+        config,
         overrides_of(arguments),
         options.command,
         resume=not options.fresh,
         verbose=options.verbose,
     )
+    _show(result, config)
     return result.exit_code
 
 
-def run_and_show(
+def run_it(
     path: Path, overrides: Sequence[Overrides], command: Command, *, resume: bool = True, verbose: bool = False
 ) -> RunResult:
-    """Run, showing progress on standard error and the closing block on standard output.
+    """Run, showing progress on standard error.
 
     Args:
         path: config.yaml.
@@ -63,16 +65,27 @@ def run_and_show(
     except ConfigError:
         forget_verdict(path, overrides, command)
         raise
-    from rich.console import Console  # noqa: PLC0415
-
-    from arksim_ci.pipeline.files import as_written  # noqa: PLC0415
-    from arksim_ci.reports.terminal import closing_block  # noqa: PLC0415
-
-    files = {file.name: str(file) for file in result.files if file.parent.name != FOCUS}
-    Console(highlight=False, soft_wrap=True).print(closing_block(as_written(result.results, result.redact), files))
     for sentence in result.trouble:
         print(f"error: {result.redact(sentence)}", file=sys.stderr)
     return result
+
+
+def _show(result: RunResult, config: Path) -> None:
+    """Print the closing block, and which command comes next."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from arksim_ci.cli.closing import file_lines, rerun_command  # noqa: PLC0415
+    from arksim_ci.pipeline.files import as_written  # noqa: PLC0415
+    from arksim_ci.pipeline.record import is_complete  # noqa: PLC0415
+    from arksim_ci.reports.terminal import closing_block  # noqa: PLC0415
+
+    results = as_written(result.results, result.redact)
+    files = file_lines(result.folder, result.files)
+    Console(highlight=False, soft_wrap=True).print(closing_block(results, files))
+    if command := rerun_command(config, result.folder, result.files):
+        print(f"Rerun only what failed: {result.redact(command)}")
+    if not is_complete(results.verdict) and (result.folder / JOURNAL).is_file():
+        print("Start the same command again to go on where this run stopped: nothing that is finished is asked twice.")
 
 
 async def _run(

@@ -140,6 +140,10 @@ def _take_over(
         evaluator.restore(judgement)
     if sentence := record.resumed(conversations, len(judgements)):
         session.warn(sentence)
+    elif record.goes_on:
+        session.around.progress.note(
+            "A run of the same inputs was interrupted before anything was finished: all is done anew."
+        )
 
 
 async def _until_done(

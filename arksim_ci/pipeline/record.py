@@ -77,6 +77,11 @@ class Record:
         judgements = self._earlier.judgements if self._earlier else ()
         return [judgement for judgement in judgements if judgement.conversation_id in known]
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether this is the journal of an interrupted run of the same inputs, whatever stands in it."""
+        return self._earlier is not None
+
     def resumed(self, conversations: int, judgements: int) -> str:
         """A sentence about what was taken over; "" where nothing was."""
         if not conversations and not judgements:

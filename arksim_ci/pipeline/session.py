@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from arksim_ci import __version__
 from arksim_ci.config.document import shown
 from arksim_ci.llm.render import prompts_hash
+from arksim_ci.output import FOCUS
 from arksim_ci.pipeline.assembly import llm_of
+from arksim_ci.pipeline.focus_run import focus_notes
 from arksim_ci.pipeline.preparation import Plan
 from arksim_ci.pipeline.stopping import Ending, Watch
 from arksim_ci.pipeline.surroundings import Surroundings
@@ -42,6 +44,9 @@ class Session:
         self.watch = Watch(around.stop, self._seconds_left, self.redact)
         self.warnings = list(plan.inputs.warnings)
         self._places = places_of(context or _local_context(plan))
+        config = plan.config
+        for sentence in focus_notes(config.scenario_file_path, len(plan.scenarios.scenarios), config.output_dir):
+            self.warn(sentence)
         self._started = around.monotonic()
         self._started_at = around.timestamp()
 
@@ -86,5 +91,6 @@ class Session:
 def _local_context(plan: Plan) -> CommentContext:
     """What the reports of a run from a terminal say of where things are."""
     scenarios = plan.config.scenario_file_path
-    context = CommentContext(config_path=shown(plan.inputs.loaded.path))
+    focus = shown(plan.config.output_dir / FOCUS)
+    context = CommentContext(config_path=shown(plan.inputs.loaded.path), focus_folder=focus)
     return replace(context, scenario_path=shown(scenarios)) if scenarios else context

@@ -18,8 +18,8 @@ GRACE_SECONDS: Final = 2.0
 """What is in flight gets this long once no new work is started."""
 LAST_SECONDS: Final = 0.5
 """What was then cancelled gets this long to clean up. What does not is left behind."""
-CANCELLED: Final = "the run was cancelled"
-TIMED_OUT: Final = "the run's time was over (run_timeout_seconds)"
+CANCELLED: Final = "it was told to stop"
+TIMED_OUT: Final = "run_timeout_seconds was over"
 
 
 @dataclass(frozen=True, slots=True)

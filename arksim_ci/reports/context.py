@@ -50,6 +50,7 @@ def places_of(context: CommentContext) -> Places:
         config_path=context.config_path,
         scenario_path=context.scenario_path,
         artifact_name=context.artifact_name,
+        focus_folder=context.focus_folder,
         run_id=context.run_id,
         run_url=context.run_url,
         summary_url=context.summary_url,

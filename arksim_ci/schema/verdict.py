@@ -144,6 +144,8 @@ class Places(BaseModel):
     config_path: str
     scenario_path: str
     artifact_name: str
+    focus_folder: str | None = None
+    """Where the focus files are on the machine of a run outside of GitHub."""
     run_id: str | None = None
     run_url: str | None = None
     summary_url: str | None = None

@@ -37,14 +37,14 @@ class TestProgress:
         assert "\x1b" not in finished.out + finished.err
         assert "\r" not in finished.out + finished.err
         assert finished.err.splitlines()[0] == "Checking the provider ..."
-        assert "2 of 2 conversations, 4 turns" in finished.err.splitlines()[-1]
+        assert "2 of 2 conversations finished, 4 turns" in finished.err.splitlines()[-1]
         assert "Question number" not in finished.err + finished.out
 
     def test_a_long_run_says_every_few_seconds_how_far_it_is(self, project: Project, server: ScriptedServer) -> None:
         project.config |= {"num_workers": 1, "num_conversations_per_scenario": 6, "max_turns": 1}
         server.agent = lambda request: Reply(content="30 days.", delay=1.0)
         finished = project.run()
-        lines = [line for line in finished.err.splitlines() if " of 6 conversations, " in line]
+        lines = [line for line in finished.err.splitlines() if " of 6 conversations finished, " in line]
         assert 2 <= len(lines) <= 4, finished.err
 
     def test_verbose_prints_the_conversations_safely(self, project: Project, server: ScriptedServer) -> None:

@@ -209,3 +209,26 @@ def test_reports_are_never_written_through_a_link(project: Project, tmp_path: Pa
     assert finished.code == 2
     assert "symbolic link" in finished.err
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_command_that_a_run_prints_reruns_what_failed(project: Project, server: ScriptedServer) -> None:
+    server.llm = llm(faithfulness=1, agent_behavior_failure="false information")
+    first = project.run("simulate-evaluate", "--output_dir", "out")
+    folder = project.folder / "out"
+    command = "arksim-ci simulate-evaluate config.yaml --scenario_file_path out/focus/error_1.json --output_dir rerun"
+    assert f"Rerun only what failed: {command}" in first.out
+    told = (folder / "final_report.md").read_text(encoding="utf-8")
+    assert command in told
+    assert "RUN_ID" not in told
+    assert f"Folder  {folder}\n" in first.out
+    assert first.out.count(str(folder)) == 2  # the folder, and the report's address
+    assert (folder / "final_report.html").as_uri() in first.out
+    assert "focus/error_1.json" in first.out
+
+    before = contents(folder)
+    again = arksim_ci(*command.split()[1:], cwd=project.folder)
+    assert "Only the 2 scenarios of the focus file error_1.json ran" in again.out
+    assert contents(folder) == before
+    same = arksim_ci(*command.split()[1:-2], "--output_dir", "out", cwd=project.folder)
+    assert "This rerun replaces the results that error_1.json came from" in same.err
+    assert "This rerun replaces the results that error_1.json came from" in same.out

@@ -85,7 +85,7 @@ def test_while_the_agent_hangs(project: Project, server: ScriptedServer, name: s
     in_order(finished)
     quick, broken = finished.simulation.conversations
     assert (len(quick.turns()), quick.not_finished) == (2, None)
-    assert (len(broken.turns()), broken.not_finished) == (0, "the run was cancelled")
+    assert (len(broken.turns()), broken.not_finished) == (0, "it was told to stop")
     assert finished.evaluation.conversations[0].evaluation_status == "Done"
 
     server.agent = lambda request: Reply(content="Within 30 days.")
@@ -258,3 +258,25 @@ def test_a_second_signal_later_ends_the_process_at_once(project: Project, server
     assert running.seconds_until_the_end() < 0.7
     assert running.finish().code == -signal.SIGTERM
     assert (project.output_dir / "journal.jsonl").exists()
+
+
+def test_what_is_shown_says_how_far_it_came_and_how_it_goes_on(project: Project, server: ScriptedServer) -> None:
+    two_scenarios(project)
+    server.llm = llm(user=user)
+    server.agent = lambda request: Reply(content="Within 30 days.", delay=HANGS if stuck(request) else 0)
+    finished = stopped(project, signal.SIGINT, judged_and_hanging(server, "agent", 1))
+    assert "The run was cancelled: it was told to stop." in finished.out
+    assert "1 of 2 conversations finished, " in finished.err.splitlines()[-1]
+    assert "Start the same command again to go on where this run stopped" in finished.out
+    server.agent = lambda request: Reply(content="Within 30 days.")
+    assert "Start the same command again" not in project.run().out
+
+
+def test_a_run_that_goes_on_from_nothing_says_so(project: Project, server: ScriptedServer) -> None:
+    two_scenarios(project)
+    server.agent = lambda request: Reply(content="Within 30 days.", delay=HANGS)
+    stopped(project, signal.SIGTERM, lambda: server.in_flight["agent"] == 2)
+    server.agent = lambda request: Reply(content="Within 30 days.")
+    again = project.run()
+    assert "was interrupted before anything was finished: all is done anew." in again.err
+    assert not again.verdict.warnings

@@ -67,7 +67,7 @@ async def test_what_hangs_is_cancelled_and_what_resists_is_left_behind() -> None
 
     asyncio.get_running_loop().call_later(0.01, stop.set)
     ending = await asyncio.wait_for(let(watch(stop), work(), told), 0.5)
-    assert ending == Ending("CANCELLED", "the run was cancelled")
+    assert ending == Ending("CANCELLED", "it was told to stop")
     assert told.given_up == [ending.cause]
     assert resisted.is_set()
 
