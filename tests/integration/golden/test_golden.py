@@ -52,12 +52,18 @@ async def test_the_run_is_held_as_it_was_recorded(golden: Golden, tmp_path: Path
         assert of_any_version(json.loads(text)) == of_any_version(json.loads(recorded)), name
 
 
-def of_any_version(document: dict[str, Any]) -> dict[str, Any]:
-    """A file without what another version of ours, or of its prompts, writes otherwise."""
-    judge, run = document.get("judge", {}), document.get("run", {})
-    judge.pop("prompts_hash", None)
-    run.pop("version", None)
-    return {key: value for key, value in document.items() if not key.endswith("_version")}
+def of_any_version(document: dict[str, Any]) -> Any:
+    """A file without what another version of ours, or of its prompts, writes otherwise; fields that say nothing included."""
+    document.get("judge", {}).pop("prompts_hash", None)
+    document.get("run", {}).pop("version", None)
+    return said({key: value for key, value in document.items() if not key.endswith("_version")})
+
+
+def said(value: Any) -> Any:
+    """A JSON value without the fields that are null."""
+    if isinstance(value, dict):
+        return {key: said(each) for key, each in value.items() if each is not None}
+    return [said(each) for each in value] if isinstance(value, list) else value
 
 
 @EVERY_RUN
