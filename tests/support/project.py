@@ -34,6 +34,10 @@ def scenario(scenario_id: str = "returns", **fields: Any) -> dict[str, Any]:
     }
 
 
+ENDED: list[int] = []
+"""The exit codes of this process's runs, in order: what `docs/record_reliability.py` records."""
+
+
 @dataclass(frozen=True)
 class Finished:
     """A run of the command line that is over."""
@@ -42,6 +46,9 @@ class Finished:
     out: str
     err: str
     output_dir: Path
+
+    def __post_init__(self) -> None:
+        ENDED.append(self.code)
 
     def file(self, name: str) -> Any:
         """A JSON file of the output folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,9 @@ def project(cell: Cell, folder: Path, server: FaultServer) -> Project:
 
 
 @pytest.mark.parametrize("cell", RUNS, ids=str)
-async def test_run(cell: Cell, server: FaultServer, tmp_path: Path) -> None:
+async def test_run(
+    cell: Cell, server: FaultServer, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     made = project(cell, tmp_path, server)
     for seed in range(1, 9):  # at a rate of 0.3, few requests may all be spared
         server.strike(Struck(cell.role, (cell.fault,), cell.share.rate, cell.share.same, seed))
@@ -56,6 +59,7 @@ async def test_run(cell: Cell, server: FaultServer, tmp_path: Path) -> None:
             break
     assert server.faults.counts
     finished = done.finished
+    record_property("cell", (cell.role.value, cell.fault.value, cell.share.name, cell.gated, finished.code))
     assert finished.code in cell.codes, done.closing
     assert finished.code == code_by_the_files(finished, gated=cell.gated), done.closing
     held_to_the_invariants(done, cell)
@@ -138,7 +142,13 @@ def told_of_the_analysis(done: FastRun, cell: Cell) -> None:
 
 
 @pytest.mark.parametrize("cell", STEPS, ids=str)
-async def test_step(cell: Cell, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_step(
+    cell: Cell,
+    server: FaultServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> None:
     """Trouble with GitHub changes no exit code, and what could not be published is said."""
     if cell.slow:
         defaults = GitHubClient.__init__.__kwdefaults__ or {}  # the action has no setting for it
@@ -154,6 +164,7 @@ async def test_step(cell: Cell, server: FaultServer, tmp_path: Path, monkeypatch
         if server.faults.counts:
             break
     assert server.faults.counts
+    record_property("cell", (cell.role.value, cell.fault.value, cell.share.name, cell.gated, ended.code))
     assert ended.code == 0, ended.log
     assert ended.outputs["exit-code"] == "0"
     comments = [body for body in server.github.bodies() if "arksim" in body]

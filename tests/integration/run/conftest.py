@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.project import Project, llm
+from tests.support.project import ENDED, Project, llm
 from tests.support.scripted_server import ScriptedServer
+
+
+@pytest.fixture(autouse=True)
+def exit_codes(record_property: Callable[[str, object], None]) -> Iterator[None]:
+    """Notes how the runs of a test ended, for the page on reliability."""
+    before = len(ENDED)
+    yield
+    record_property("exit_codes", sorted(set(ENDED[before:])))
 
 
 @pytest.fixture
