@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import yaml
 
 from arksim_ci import __version__
 from arksim_ci.config.help import config_keys_help
-from tests.support.project import Project, arksim_ci, llm
+from tests.support.project import Project, arksim_ci, command_line, llm
 from tests.support.scripted_server import Reply, ScriptedServer, completion
 
 COMMANDS = ("simulate", "evaluate", "simulate-evaluate", "validate", "report", "demo", "init", "schema", "show-prompts")
@@ -197,13 +198,20 @@ class TestInit:
         assert finished.code == 0, finished.err
         assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()} == {
             ".github/workflows/agent-gate.yml",
+            "arksim/.gitignore",
             "arksim/config.yaml",
             "arksim/scenarios.json",
         }
+        assert (tmp_path / "arksim/.gitignore").read_text() == "results/\n"
         checked = arksim_ci("validate", "arksim/config.yaml", cwd=tmp_path, environment=KEY)
         assert checked.code == 0, checked.err
         assert yaml.safe_load((tmp_path / ".github/workflows/agent-gate.yml").read_text(encoding="utf-8"))["jobs"]
-        assert arksim_ci("validate", "arksim/config.yaml", cwd=tmp_path).code == 2
+        assert "At most 44 LLM calls: 20 for the simulated users, 24 for the judge" in checked.out
+        keyless = arksim_ci("validate", "arksim/config.yaml", cwd=tmp_path)
+        assert keyless.code == 2
+        assert "or try it without a key: provider offline" in keyless.err
+        told = re.findall(r"without a key: arksim-ci (.*)", finished.out)
+        assert arksim_ci(*told[0].split(), cwd=tmp_path).code == 0
 
     def test_it_overwrites_only_by_force(self, tmp_path: Path) -> None:
         mine = tmp_path / "arksim" / "config.yaml"
@@ -212,6 +220,7 @@ class TestInit:
         finished = arksim_ci("init", str(tmp_path))
         assert finished.code == 2
         assert "--force" in finished.err
+        assert "configuration" not in finished.err
         assert mine.read_text() == "mine"
         assert not (tmp_path / ".github").exists()
         assert arksim_ci("init", str(tmp_path), "--force").code == 0
@@ -287,3 +296,14 @@ def _unknown_words(line: str, literal: set[str]) -> bool:
         if len(part) > 2:
             line = line.replace(part, " ")
     return len(line.split()) > 6
+
+
+@pytest.mark.parametrize("command", [["show-prompts"], ["schema", "config"]])
+def test_a_reader_that_has_enough_is_no_failure(command: list[str]) -> None:
+    process = subprocess.Popen(command_line(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(30) == 0
