@@ -141,7 +141,7 @@ class InputReader:
         value = self.text(name) or ("arksim/config.yaml" if required else "")
         if not value:
             return None
-        if "\x00" in value or "\n" in value:
+        if "\x00" in value or "\n" in value or re.search("[\ud800-\udc7f\udd00-\udfff]", value):
             self.wrong(name, "must be the path of one file, relative to the workspace")
             return None
         path = Path(os.path.normpath(self._workspace / value))

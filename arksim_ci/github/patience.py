@@ -38,6 +38,11 @@ def limit_seconds(
     if asked is not None:
         return asked
     reset = headers.get("x-ratelimit-reset", "").strip()
-    if reset.isascii() and reset.isdigit() and (used_up or (status == 429 and "x-ratelimit-remaining" not in headers)):
+    if (
+        reset.isascii()
+        and reset.isdigit()
+        and len(reset) < 16
+        and (used_up or (status == 429 and "x-ratelimit-remaining" not in headers))
+    ):
         return max(int(reset) - now, 0.0) + 1.0
     return float(FIRST_LIMIT_SECONDS * 2**limits_before)
