@@ -16,7 +16,7 @@ from arksim_ci.github.artifact_download import ArtifactUnavailable, ArtifactUnsa
 from arksim_ci.github.client import GitHubClient, GitHubRefused, PermissionMissing
 from arksim_ci.github.comments import Marker
 from arksim_ci.github.event import Event, is_fork
-from arksim_ci.github.outputs import ending_outputs
+from arksim_ci.github.outputs import ending_outputs, result_outputs
 from arksim_ci.github.publish import Publication, Publisher
 from arksim_ci.github.pull_request import find_pull_request
 from arksim_ci.github.workflow import Annotation
@@ -127,19 +127,26 @@ async def _artifacts(job: Job, client: GitHubClient, run: OtherRun, folder: Path
 
 
 async def _publish_all(job: Job, run: OtherRun, found: list[RunArtifact], number: int) -> int:
-    """Publish every leg's results, the worst last, whose outputs therefore stay. One that is refused keeps no other back."""
-    legs: list[tuple[str, RunArtifact, Results]] = []
+    """Publish every leg's results, one after the other: together they could be too large. The outputs are those of the worst leg.
+
+    One that is refused keeps no other back.
+    """
     refused: list[str] = []
+    outputs: dict[int, dict[str, str]] = {}
     for place, artifact in enumerate(found, 1):
         # By place, not by name: the artifacts of a second attempt have other suffixes than those of the first.
         key = f"{job.inputs.comment_key}/{place}" if place > 1 else job.inputs.comment_key
         try:
-            legs.append((key, artifact, read_report(artifact.folder, artifact.files, run.event.head_sha)))
+            results = read_report(artifact.folder, artifact.files, run.event.head_sha)
         except ReportRefused as error:
             refused.append(f"{artifact.name}: {error}")
-    for key, artifact, results in sorted(legs, key=lambda leg: _WORSE.index(leg[2].verdict.exit_code)):
+            continue
         await _publish(job, run, artifact, results, number, key)
-    return _failed(job, "; ".join(refused)) if refused else EXIT_OK
+        outputs[results.verdict.exit_code] = result_outputs(results, results.verdict.exit_code)
+    if refused:
+        return _failed(job, "; ".join(refused))
+    job.workflow.end(outputs[max(outputs, key=_WORSE.index)])
+    return EXIT_OK
 
 
 async def _publish(job: Job, run: OtherRun, artifact: RunArtifact, results: Results, number: int, key: str) -> None:

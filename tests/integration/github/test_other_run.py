@@ -219,3 +219,36 @@ async def test_a_run_of_our_own_branch_is_not_called_a_fork_s(comment: Step, git
     github.pulls[0]["head"]["repo"] = ours
     await comment.run()
     assert "fork" not in github.bodies()[0]
+
+
+async def test_a_leg_that_is_refused_keeps_no_other_back_and_the_outputs_are_the_worst_leg_s(
+    comment: Step, github: FakeGitHub
+) -> None:
+    github.artifacts.clear()
+    upload(github, files_of(samples.gate_failed()), "arksim-evaluation", "2026-08-03T12:04:00Z")
+    upload(github, {"verdict.json": "{}", "simulation.json": "{}"}, "arksim-evaluation-2", "2026-08-03T12:05:00Z")
+    upload(github, files_of(samples.all_green()), "arksim-evaluation-3", "2026-08-03T12:06:00Z")
+    ended = await comment.run()
+    assert ended.code == 3
+    assert "arksim-evaluation-2: verdict.json is not what a run of ours writes" in ended.annotations("error")[-1]
+    titles = {body.splitlines()[0][:8] for body in github.bodies()}
+    assert len(github.bodies()) == 2
+    assert titles == {"## ❌ Gat", "## ✅ Gat"}
+    github.artifacts.clear()
+    upload(github, files_of(samples.gate_failed()), "arksim-evaluation", "2026-08-03T12:04:00Z")
+    upload(github, files_of(samples.all_green()), "arksim-evaluation-2", "2026-08-03T12:06:00Z")
+    ended = await comment.run()
+    assert ended.code == 0, ended.log
+    assert (ended.outputs["exit-code"], ended.outputs["conclusion"]) == ("1", "failed")
+
+
+async def test_a_second_attempt_writes_over_the_comments_of_the_first(comment: Step, github: FakeGitHub) -> None:
+    """Names of artifacts are taken for a whole run, so those of a second attempt have other suffixes."""
+    github.runs[900] |= {"run_attempt": 1}
+    await comment.run()
+    github.runs[900] |= {"run_attempt": 2, "run_started_at": "2026-08-03T13:00:00Z"}
+    upload(github, files_of(samples.all_green()), "arksim-evaluation-2", "2026-08-03T13:05:00Z")
+    ended = await comment.run()
+    assert ended.code == 0, ended.log
+    assert len(github.bodies()) == 1
+    assert find_marker(github.bodies()[0]) == Marker(KEY, 31, 2)

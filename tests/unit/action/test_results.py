@@ -24,6 +24,7 @@ def test_fail_on_gate_false_turns_1_into_0_only_where_the_run_was_complete() -> 
     verdict = samples.gate_failed().verdict
     assert exit_code_of_step(verdict, 1, fail_on_gate=True) == 1
     assert exit_code_of_step(verdict, 1, fail_on_gate=False) == 0
+    assert exit_code_of_step(verdict, 1, fail_on_gate=False, written=False) == 3
     late = verdict.model_copy(update={"status": "TIMED_OUT"})
     assert exit_code_of_step(late, 1, fail_on_gate=False) == 3
     undecided = [verdict.checks[0].model_copy(update={"passed": None}), *verdict.checks[1:]]
@@ -35,6 +36,12 @@ def test_a_secret_that_escapes_would_hide_is_replaced_before_it_is_rendered() ->
     results = redacted(samples.hostile(f"the key is {secret}!"), redactor([secret]))
     text = render_comment(results, CommentContext())
     assert "0123" not in text
+
+
+@pytest.mark.parametrize("word", ["COMPLETED", "conversation_id", "simulated_user"])
+def test_a_secret_that_is_a_word_of_the_format_breaks_nothing(word: str) -> None:
+    results = samples.gate_failed()
+    assert redacted(results, redactor([word])).verdict.exit_code == 1
 
 
 def test_the_line_of_each_scenario(tmp_path: Path) -> None:
