@@ -82,7 +82,10 @@ def load_config(config: Config, *, command: LoadCommand = "validate", **settings
         ConfigError: with every problem that was found.
     """
     path, document = _source(config)
-    loaded = load(path, _overrides(settings), environment=process_environment(), command=command, document=document)
+    try:
+        loaded = load(path, _overrides(settings), environment=process_environment(), command=command, document=document)
+    except ConfigError as error:
+        raise ConfigError(*error.problems) from None  # how it was found out is nothing to a caller
     return loaded.config
 
 
@@ -172,9 +175,9 @@ def _run(config: Config, command: Command, settings: Mapping[str, Any], **at_han
         overrides = _overrides({**settings, **files})
         try:
             ended = _in_a_thread(lambda stop: _go(path, document, overrides, command, stop))
-        except ConfigError:
+        except ConfigError as error:
             forget_verdict(path, overrides, command, document)
-            raise
+            raise ConfigError(*error.problems) from None  # how it was found out is nothing to a caller
     for sentence in ended.trouble:
         logger.error("%s", ended.redact(sentence))
     return ended

@@ -61,7 +61,7 @@ def print_problems(error: ConfigError) -> None:
     from arksim_ci.reports.safe_text import log_text  # noqa: PLC0415  (needed only where something is wrong)
 
     count = len(error.problems)
-    print(f"arksim-ci: {count} problem{'s' if count != 1 else ''} in the configuration", file=sys.stderr)
+    print(f"arksim-ci: {count} problem{'s' if count != 1 else ''}; nothing was spent or written", file=sys.stderr)
     for problem in error.problems:
         text = log_text(str(problem)).replace("\n", "\n    ")
         print(f"  {text}", file=sys.stderr)

@@ -129,7 +129,7 @@ def _key(
         problems.append(
             Problem(
                 f"there is no key for the provider {config.provider}: set the variable {wanted} "
-                "(in a workflow: the input `api-key`, from a secret)"
+                "(in a workflow: the input `api-key`, from a secret), or try it without a key: provider offline"
             )
         )
     return (names[0] if names else None), None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 from collections.abc import Mapping, Sequence
 from statistics import mean
@@ -81,7 +82,14 @@ def check_numeric_thresholds(evaluator_output: Evaluation, numeric_thresholds: M
         Whether every conversation meets every threshold.
     """
     passed = True
+    known = _names_in_file(evaluator_output)
     for name, threshold in (numeric_thresholds or {}).items():
+        if evaluator_output.conversations and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else ""
+            logger.warning('Threshold on "%s": no conversation has a metric of this name%s', name, hint or ".")
+            passed = False
+            continue
         whole = name in (GOAL_COMPLETION, OVERALL_SCORE) or any(
             result.name == name for item in evaluator_output.conversations for result in item.convo_scores
         )
@@ -103,6 +111,15 @@ def check_numeric_thresholds(evaluator_output: Evaluation, numeric_thresholds: M
                 )
                 passed = False
     return passed
+
+
+def _names_in_file(evaluation: Evaluation) -> set[str]:
+    """Every numeric metric that was measured anywhere, and those of which a conversation always has a field."""
+    names = {GOAL_COMPLETION, OVERALL_SCORE}
+    for conversation in evaluation.conversations:
+        names |= {result.name for result in conversation.convo_scores}
+        names |= {score.name for turn in conversation.turn_scores for score in turn.scores}
+    return names
 
 
 def _metrics_read(name: str, metrics: Sequence[ExpectedMetric]) -> list[ExpectedMetric]:

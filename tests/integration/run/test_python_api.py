@@ -7,7 +7,9 @@ import json
 import re
 import signal
 import subprocess
+import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +98,26 @@ def test_a_wrong_configuration_is_raised_with_every_problem(project: Project, se
     assert not (project.output_dir / "verdict.json").exists()
     with pytest.raises(arksim_ci.ConfigError, match="the configuration: max_turn: unknown key"):
         arksim_ci.run({**project.config, "max_turn": 3})
+
+
+@pytest.mark.parametrize("call", [arksim_ci.load_config, arksim_ci.run])
+def test_the_traceback_of_a_wrong_configuration_is_short(project: Project, call: Any) -> None:
+    with pytest.raises(arksim_ci.ConfigError) as caught:
+        call(project.write(), max_turn=3)
+    lines = "".join(traceback.format_exception(caught.value)).splitlines()
+    assert len(lines) < 20
+    assert not any("direct cause" in line or "During handling" in line for line in lines)
+
+
+def test_a_misspelt_metric_is_no_gap(
+    project: Project, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    evaluation = arksim_ci.run(project.write()).evaluation
+    assert not arksim_ci.check_numeric_thresholds(evaluation, {"helpfulnes": 3})
+    (record,) = [each for each in caplog.records if "helpfulnes" in each.getMessage()]
+    assert record.getMessage() == (
+        'Threshold on "helpfulnes": no conversation has a metric of this name; did you mean "helpfulness"?'
+    )
 
 
 def test_a_key_that_is_refused_is_raised(project: Project, server: ScriptedServer) -> None:
