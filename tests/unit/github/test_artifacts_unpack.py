@@ -91,7 +91,7 @@ def broken() -> list[bytes]:
     return [b"", b"PK", b"<html>", good[:-10], good[40:], bytes(flipped), b"PK\x05\x06" + b"\0" * 18 + b"junk" * 10_000]
 
 
-@pytest.mark.parametrize("content", broken())
+@pytest.mark.parametrize("content", broken(), ids=lambda content: f"{len(content)}-bytes")
 def test_a_broken_zip_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
     try:
         found = unpack(io.BytesIO(content), tmp_path, WANTED, Limits())
