@@ -45,13 +45,13 @@ $(VENV)/.runtime: requirements/runtime.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
-	@echo "Installing what the tests need (once) ..."
+	@echo "Installing what the tests need (once, about 2 minutes) ..."
 	@$(PIP) --require-hashes -r requirements/dev.txt $(QUIETLY)
 	@$(PIP) --no-deps --no-build-isolation --editable . $(QUIETLY)
 	@touch $(VENV)/.runtime $@
 
 # The documented tool, for the tests that compare with it. Without it those tests are skipped, and say so.
 $(PEER)/.installed: requirements/peer.txt | $(VENV)/.dev
-	@echo "Installing ArkSim, to compare with (once) ..."
+	@echo "Installing ArkSim, to compare with (once, about a minute) ..."
 	@$(PYTHON) -m venv $(PEER)
 	@-$(PEER)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r requirements/peer.txt 2>$(PEER)/install.log && touch $@

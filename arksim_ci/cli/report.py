@@ -9,7 +9,7 @@ from pathlib import Path
 from arksim_ci.config.errors import ConfigError, Problem
 from arksim_ci.evaluation.comparison import ComparedError, Comparison, KnownError, compare
 from arksim_ci.gates.exit_codes import EXIT_OK
-from arksim_ci.output import OutputFolder, OutputRefused
+from arksim_ci.output import VERDICT, OutputFolder, OutputRefused
 from arksim_ci.pipeline.files import write_reports
 from arksim_ci.pipeline.stored import load_results
 from arksim_ci.reports.figures import count
@@ -28,16 +28,19 @@ def report(options: argparse.Namespace, _: list[str]) -> int:
         ConfigError: a folder holds no results of a run, or can't be written to.
     """
     folder = Path(options.output_dir)
+    inner = folder / "results" / "evaluation"
+    if not (folder / VERDICT).is_file() and (inner / VERDICT).is_file():
+        raise ConfigError(Problem(f"holds no results of a run; did you mean {inner}?", str(folder)))
     results = load_results(folder)
     earlier = _earlier(Path(options.against), results, folder) if options.against else None
     try:
         written = write_reports(results, OutputFolder(folder.absolute()), html=True)
     except OutputRefused as error:
         raise ConfigError(Problem(str(error))) from error
-    print(f"Written again in {folder}: {', '.join(sorted(path.name for path in written))}")
     if earlier:
-        print()
         print("\n".join(comparison_lines(_compared(earlier, results))))
+        print()
+    print(f"Written again in {folder}: {', '.join(sorted(path.name for path in written))}")
     return EXIT_OK
 
 

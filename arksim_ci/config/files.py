@@ -66,7 +66,7 @@ def read_text(path: Path, max_bytes: int) -> str:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except FileNotFoundError as error:
-        raise ConfigError(Problem(f"there is no such file{_similar_file(path)}", source)) from error
+        raise ConfigError(Problem(f"there is no such file{similar_file(path)}", source)) from error
     except IsADirectoryError as error:
         raise ConfigError(Problem("this is a folder, a file is needed", source)) from error
     except (OSError, ValueError) as error:
@@ -86,7 +86,8 @@ def read_text(path: Path, max_bytes: int) -> str:
         raise ConfigError(Problem("is not UTF-8 text; save it as UTF-8", source, line)) from error
 
 
-def _similar_file(path: Path) -> str:
+def similar_file(path: Path) -> str:
+    """The second half of a message about a file that is not there: the nearest name beside it."""
     try:
         names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except (OSError, ValueError):

@@ -112,6 +112,9 @@ def _merge(
     values = {} if document.value is None else document.value
     if not isinstance(values, dict):
         raise ConfigError(document.problem("a mapping of config keys is needed, for example `max_turns: 5`"))
+    if "scenarios" in values and "schema_version" in values:
+        message = "this is a scenario file; give config.yaml, which names it as scenario_file_path"
+        raise ConfigError(document.problem(message))
     main = file_layer(document, values, path.parent)
     layers = [main]
     provider = environment.get("LLM_PROVIDER", "").strip()

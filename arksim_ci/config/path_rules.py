@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from arksim_ci.config.document import KeyPath, shown
+from arksim_ci.config.files import similar_file
 from arksim_ci.config.model import RunConfig
 
 Found = tuple[KeyPath, str]
@@ -19,7 +20,7 @@ def file_mistake(path: Path, suffix: str = "") -> str | None:
         return f"{shown(path)} is a folder, a file is needed"
     if suffix and path.suffix != suffix:
         return f"{shown(path)} does not end in {suffix}"
-    return None if kind else f"there is no file {shown(path)}"
+    return None if kind else f"there is no file {shown(path)}{similar_file(path)}"
 
 
 def path_mistakes(config: RunConfig, config_file: Path) -> Iterator[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -16,6 +17,9 @@ SECRET_WORDS = ("authorization", "cookie", "key", "token", "secret", "password")
 """Words in a name that say that its value must not be shown."""
 
 _SHOWN_CHARACTERS = 60
+_MANY = 20
+_ALL_KEYS = "https://github.com/org/arksim-action/blob/main/docs/configuration.md"
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d+)?)\s*%?")
 
 
 class Mistake:
@@ -91,7 +95,10 @@ def _message(detail: Mapping[str, Any], path: KeyPath, model: type[BaseModel], h
     annotation = allowed_at(path, model)
     if detail["type"] == "extra_forbidden":
         holder = model_of(allowed_at(path[:-1], model))
-        return f"unknown key{unknown_name(str(path[-1]), holder.model_fields if holder else ())}"
+        known = list(holder.model_fields) if holder else []
+        if len(known) > _MANY:
+            return f"unknown key{nearest(str(path[-1]), known) or f'; all keys: {_ALL_KEYS}'}"
+        return f"unknown key{unknown_name(str(path[-1]), known)}"
     if annotation is None:
         return str(detail["msg"])
     if detail["type"] == "missing":
@@ -108,10 +115,21 @@ def _wrong_value(found: object, annotation: Any, hidden: bool) -> str:
         allowed += "; put it in quotes"
     if hidden:
         return f"found {_kind(found)}; {allowed}"
+    allowed += _hint(found, allowed)
     if isinstance(found, str):
         near = nearest(found, [choice for kind in kinds for choice in _choices(kind)])
         return f"found {show(found)}{near} A{allowed[1:]}" if near else f"found {show(found)}; {allowed}"
     return f"found {show(found)}; {allowed}"
+
+
+def _hint(found: object, allowed: str) -> str:
+    """How a value that was probably meant is written: a percentage as a share, one text as a list."""
+    percent = None if isinstance(found, bool) else _PERCENT.fullmatch(str(found).strip())
+    if "from 0 to 1" in allowed and percent and 1 < float(percent[1]) <= 100:
+        return f"; {float(percent[1]):g} % is {float(percent[1]) / 100:g}"
+    if "list of texts" in allowed and isinstance(found, str):
+        return f"; write [{show(found)}]"
+    return ""
 
 
 def _kind(value: object) -> str:

@@ -232,3 +232,10 @@ def test_the_command_that_a_run_prints_reruns_what_failed(project: Project, serv
     same = arksim_ci(*command.split()[1:-2], "--output_dir", "out", cwd=project.folder)
     assert "This rerun replaces the results that error_1.json came from" in same.err
     assert "This rerun replaces the results that error_1.json came from" in same.out
+
+
+def test_the_folder_of_the_project_is_no_folder_of_results(project: Project) -> None:
+    project.run()
+    told = report(project.folder)
+    assert told.code == 2
+    assert "holds no results of a run; did you mean" in told.err

@@ -105,7 +105,7 @@ def test_all_problems_are_reported_at_once_with_their_lines(tmp_path: Path) -> N
         "config.yaml:16: model: found 4; allowed: text; put it in quotes",
         'config.yaml:17: generate_html_report: found "maybe"; allowed: true or false',
         "config.yaml:18: base_url: must be a URL that begins with http:// or https:// and names a host, without spaces",
-        'config.yaml:19: metrics_to_run: found "faithfulness"; allowed: list of texts',
+        'config.yaml:19: metrics_to_run: found "faithfulness"; allowed: list of texts; write ["faithfulness"]',
     ]
 
 
@@ -385,3 +385,27 @@ def test_the_real_projects_files(tmp_path: Path) -> None:
     assert loaded.config.output_dir == tmp_path / "out"
     with pytest.raises(ConfigError, match="the variable OPENAI_API_KEY is not set"):
         load(config, environment={})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("min_pass_rate: 90\n", "90 % is 0.9"),
+        ('min_pass_rate: "90%"\n', "90 % is 0.9"),
+        ("qualitative_failure_labels: {agent_behavior_failure: false information}\n", 'write ["false information"]'),
+        ("qqqqqqqq: 1\n", "unknown key; all keys: https://"),
+        ("code_file_path: ./scenarios.jsn\n", 'there is no file scenarios.jsn; did you mean "scenarios.json"?'),
+    ],
+)
+def test_a_mistake_says_how_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = problems(write(tmp_path, text))
+    assert told in problem
+
+
+def test_a_scenario_file_is_no_configuration(tmp_path: Path) -> None:
+    write(tmp_path)
+    (problem,) = problems(tmp_path / "scenarios.json")
+    assert "this is a scenario file; give config.yaml" in problem

@@ -106,7 +106,7 @@ def test_a_wrong_override_names_its_place(tmp_path: Path) -> None:
     assert found == [
         'the command line: max_turns: found "many"; allowed: whole number, at least 1',
         'the command line: num_worker: unknown key; did you mean "num_workers"?',
-        "the input `overrides`:2: min_coverage: found 80; allowed: number from 0 to 1",
+        "the input `overrides`:2: min_coverage: found 80; allowed: number from 0 to 1; 80 % is 0.8",
     ]
 
 
