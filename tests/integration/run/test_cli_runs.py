@@ -116,8 +116,8 @@ class TestClosingBlock:
             assert part in out, out
         assert re.search(r"\$0\.\d+", out), out
         for name in ("verdict.json", "evaluation.json", "simulation.json", "final_report.html", "junit.xml"):
-            assert re.search(rf"^  {re.escape(name)} +/.*{re.escape(name)}$", out, re.M), out
-        assert Path(re.findall(r"final_report\.html +(/.*)", out)[0]).is_file()
+            assert re.search(rf"^  In it +.*\b{re.escape(name)}\b", out, re.M), out
+        assert Path(re.findall(r"Report +file://(/.*)", out)[0]).is_file()
 
     def test_what_was_not_measured_is_said_with_its_cause(self, project: Project, server: ScriptedServer) -> None:
         project.config |= GATES
