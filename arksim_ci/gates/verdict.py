@@ -275,4 +275,5 @@ def _verdict(
         judge=expectation.judge,
         usage=expectation.usage,
         warnings=[*expectation.warnings, *_silence_tolerated(expectation), *warnings],
+        metric_scales={metric.name: metric.scale for metric in expectation.metrics if metric.scale},
     )

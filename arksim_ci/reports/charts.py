@@ -17,6 +17,11 @@ from arksim_ci.schema.vocabulary import GOAL_COMPLETION, NOT_MEASURED, OVERALL_S
 _BAR_HEIGHT = 64
 _STEPS = 5
 _MOST_SCENARIOS = 60
+_BUILT_IN: dict[str, tuple[float, float]] = {
+    OVERALL_SCORE: (0.0, 1.0),
+    GOAL_COMPLETION: (0.0, 1.0),
+    **dict.fromkeys(TURN_METRICS, TURN_SCALE),
+}
 _NAMES = {OVERALL_SCORE: "overall", GOAL_COMPLETION: "goal completion"}
 
 
@@ -50,7 +55,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Cell:
-    """One mean. `step` is 0 where nothing was measured."""
+    """One mean. `step` is 0 where nothing was measured, or the scale is not known."""
 
     text: str
     step: int
@@ -83,33 +88,35 @@ def distributions(results: Results) -> list[Distribution]:
         found = [value for each in scored if (value := values_of(each, name)) is not None]
         if found:
             charts.append(_binned(_NAMES[name], found, (0.0, 1.0), "conversations"))
-    charts += [_binned(name, found, None, "turns") for name, found in turn_values.items()]
+    scales = results.verdict.metric_scales
+    charts += [_binned(name, found, scales.get(name), "turns") for name, found in turn_values.items()]
     for name in dict.fromkeys(score.name for each in scored for score in each.convo_scores):
         found = [score.value for each in scored for score in each.convo_scores if score.name == name]
-        charts.append(_binned(name, found, None, "conversations"))
+        charts.append(_binned(name, found, scales.get(name), "conversations"))
     return charts
 
 
 def heat_map(results: Results) -> HeatMap:
-    """The mean of every built-in numeric metric in every scenario."""
+    """The mean of every numeric metric in every scenario: built-in ones first, then custom ones by name."""
+    scales = _BUILT_IN | results.verdict.metric_scales
     by_scenario: dict[str, list[ConversationEvaluation]] = {}
     for conversation_id, scored in results.scored.items():
         by_scenario.setdefault(results.scenario_of(conversation_id), []).append(scored)
     metrics = [
         name
-        for name in (OVERALL_SCORE, GOAL_COMPLETION, *TURN_METRICS)
+        for name in (*_BUILT_IN, *_custom_names(results))
         if any(values_of(each, name) is not None for each in results.scored.values())
     ]
     rows = [
         (
             _worst_first(scored),
-            Row(one_line(scenario, 200), len(scored), tuple(_cell(scored, name) for name in metrics)),
+            Row(one_line(scenario, 200), len(scored), tuple(_cell(scored, name, scales.get(name)) for name in metrics)),
         )
         for scenario, scored in by_scenario.items()
     ]
     rows.sort(key=lambda pair: pair[0])
     shown = tuple(row for _, row in rows[:_MOST_SCENARIOS])
-    return HeatMap(tuple(_NAMES.get(name, name) for name in metrics), shown, len(rows) - len(shown))
+    return HeatMap(tuple(_NAMES.get(name) or one_line(name, 80) for name in metrics), shown, len(rows) - len(shown))
 
 
 def step_of(value: float, lowest: float, highest: float) -> int:
@@ -165,13 +172,19 @@ def _chart(
     return Distribution(one_line(name, 80), number(fmean(values)), unit, tuple(bars), tuple(edges))
 
 
-def _cell(scored: Sequence[ConversationEvaluation], metric: str) -> Cell:
+def _custom_names(results: Results) -> list[str]:
+    scored = results.scored.values()
+    names = {score.name for each in scored for score in each.convo_scores}
+    names |= {score.name for each in scored for turn in each.turn_scores for score in turn.scores}
+    return sorted(names - _BUILT_IN.keys())
+
+
+def _cell(scored: Sequence[ConversationEvaluation], metric: str, scale: tuple[float, float] | None) -> Cell:
     values = [value for each in scored if (value := values_of(each, metric)) is not None]
     if not values:
         return Cell("–", 0)
     mean = fmean(values)
-    scale = TURN_SCALE if metric in TURN_METRICS else (0.0, 1.0)
-    return Cell(number(mean), step_of(mean, *scale))
+    return Cell(number(mean), step_of(mean, *scale) if scale else 0)
 
 
 def _worst_first(scored: Sequence[ConversationEvaluation]) -> float:

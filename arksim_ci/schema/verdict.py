@@ -247,3 +247,5 @@ class Verdict(BaseModel):
     judge: Judge
     usage: Usage
     warnings: list[str]
+    metric_scales: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    """Lowest and highest value of each numeric metric that states them."""
