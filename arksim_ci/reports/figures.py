@@ -33,9 +33,23 @@ def number_below(value: float, limit: float) -> str:
     )
 
 
-def percent(share: float) -> str:
-    """A share (0-1) in per cent, rounded down to one decimal, so that 100% is said of everything only."""
-    return f"{int(share * 1000 + 1e-9) / 10:.1f}".removesuffix(".0") + "%"
+def percent(share: float, limit: float | None = None) -> str:
+    """A share (0-1) in per cent with one decimal: `66.7%`. 100% is said of everything only, and 0% of nothing only.
+
+    A share below a `limit` (0-1) gets as many decimals as it takes to see that.
+    """
+    shown = min(max(round(share * 100, 1), 0.1), 99.9) if 0 < share < 1 else share * 100
+    if limit is not None and share < limit:
+        return f"{number_below(share * 100, limit * 100) if shown >= limit * 100 else number(shown)}%"
+    return f"{number(shown)}%"
+
+
+def passed_of(check: Check) -> str:
+    """How many of the measured conversations passed: `4 of 6 (66.7%)`."""
+    if check.pass_rate is None:
+        return "none measured"
+    rate = percent(check.pass_rate, check.min_pass_rate)
+    return f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({rate})"
 
 
 def duration(seconds: float) -> str:
@@ -105,14 +119,14 @@ def metric_values(results: Results, metric: str) -> list[float]:
 
 def reached(results: Results, check: Check) -> str:
     """What a check's metric reached, in a few words."""
+    if not check.evaluated_conversations:
+        return "not measured"
     if check.kind == "numeric":
         values = metric_values(results, check.name)
         if not values:
             return "not measured"
         lowest = number(min(values)) if check.threshold is None else number_below(min(values), check.threshold)
         return lowest if min(values) == max(values) else f"mean {number(fmean(values))}, lowest {lowest}"
-    if not check.evaluated_conversations:
-        return "not measured"
     if check.kind == "qualitative":
         return f"found {count(len(check.failing), 'time')}" if check.failing else "none found"
     return f"{count(len(check.failing), 'conversation')} against it" if check.failing else "as asserted"

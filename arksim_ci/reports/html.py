@@ -13,7 +13,7 @@ from arksim_ci.reports.agent_markdown import agent_html
 from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
 from arksim_ci.reports.conversation_views import ConversationViews
-from arksim_ci.reports.figures import count, date, needed, percent, reached
+from arksim_ci.reports.figures import count, date, needed, passed_of, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit, story
 from arksim_ci.reports.results import NumberedError, Results
 from arksim_ci.reports.safe_text import cut, one_line, visible
@@ -28,6 +28,7 @@ _DIFF_LINES = 200
 _LINKS_SHOWN = 12
 _CALL_DIFFS_SHOWN = 50
 _FAILURES_SHOWN = 50
+_MARK_WIDTH = 2
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class CheckView:
     rate: str
     state: str
     share: int
+    """How much of the bar is filled, in per cent."""
+    mark: float
+    """Where on the bar the needed rate is marked."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +128,7 @@ def _digest(text: str) -> str:
 
 
 def _check(check: Check, results: Results) -> CheckView:
-    rate = "none measured"
-    if check.pass_rate is not None:
-        rate = f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({percent(check.pass_rate)})"
+    rate = passed_of(check)
     if check.min_pass_rate < 1:
         rate += f", {percent(check.min_pass_rate)} needed"
     return CheckView(
@@ -137,6 +139,7 @@ def _check(check: Check, results: Results) -> CheckView:
         rate=rate,
         state={True: "passed", False: "failed", None: "not decided"}[check.passed],
         share=int((check.pass_rate or 0) * 100),
+        mark=min(round(check.min_pass_rate * 100, 1), 100 - _MARK_WIDTH),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arksim_ci.reports.call_diffs import CallDiff, call_diffs
 from arksim_ci.reports.context import CommentContext
-from arksim_ci.reports.figures import needed, number, percent, reached
+from arksim_ci.reports.figures import needed, number, passed_of, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
 from arksim_ci.reports.markdown import (
     Markdown,
@@ -142,10 +142,7 @@ def _check_row(check: Check, results: Results) -> Markdown:
         labels = check.labels or []
         shown = ", ".join(inline(label, 60) for label in labels[:6])
         wanted = f"none of {shown}{f' and {len(labels) - 6} more' if len(labels) > 6 else ''}"
-    if check.pass_rate is None:
-        rate = "none measured"
-    else:
-        rate = f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({percent(check.pass_rate)})"
+    rate = passed_of(check)
     if check.min_pass_rate < 1:
         rate += f", {percent(check.min_pass_rate)} needed"
     result = {True: "passed", False: "**failed**", None: "**not decided**"}[check.passed]

@@ -49,6 +49,15 @@ _RANK = (
 )
 
 
+_CHECK_AGENT = "Check that the agent is up and what its log says."
+_AGENT_ADVICE = (
+    ("HTTP 404 from", "Check the path of the agent's endpoint."),
+    ("no known shape", "Answer in a shape that docs/agents.md lists."),
+    ("execute() returned", "Correct what execute() returns: docs/agents.md shows it."),
+)
+"""What to do by what all causes of a silence say; else `_CHECK_AGENT`."""
+
+
 class Words(NamedTuple):
     """How a format writes what comes from files: a name (metric, label, scenario), and free text."""
 
@@ -72,11 +81,7 @@ def failure_sentences(results: Results, words: Words) -> list[str]:
     for failure, key in zip(ranked, _keys(ranked), strict=True):
         groups.setdefault(key, []).append(failure)
     sentences = [_group_sentence(group, results, words) for group in groups.values()]
-    explained = {failure.metric for failure in verdict.failures if isinstance(failure, MetricNotEvaluated)}
-    sentences += [
-        undecided_sentence(each, words) for each in verdict.checks if each.passed is None and each.name not in explained
-    ]
-    return sentences
+    return [*sentences, *_undecided(verdict, words)]
 
 
 def _keys(failures: Sequence[Failure]) -> Iterator[tuple[str, ...]]:
@@ -91,6 +96,8 @@ def _keys(failures: Sequence[Failure]) -> Iterator[tuple[str, ...]]:
             case AssertionFailed():
                 calls = json.dumps([failure.expected, failure.actual], sort_keys=True)
                 yield ("assertion", failure.scenario_id, failure.match_mode, calls)
+            case MetricNotEvaluated() if failure.causes:
+                yield ("gaps", *failure.causes)
             case _:
                 yield ("one", str(index))
 
@@ -100,6 +107,9 @@ def _group_sentence(group: Sequence[Failure], results: Results, words: Words) ->
     if found:
         several = len({each.label for each in found}) > 1
         return (_many_labels_found if several else _labels_found)(found, results, words)
+    gaps = [each for each in group if isinstance(each, MetricNotEvaluated)]
+    if gaps:
+        return _not_evaluated(gaps, results.verdict, words)
     sentence = failure_sentence(group[0], results, words)
     return f"{sentence.removesuffix('.')}, in {len(group):,} conversations." if len(group) > 1 else sentence
 
@@ -117,11 +127,7 @@ def failure_sentence(failure: Failure, results: Results, words: Words) -> str:  
         case AgentNeverSpoke():
             return _agent_silent(failure, words, results)
         case MetricNotEvaluated():
-            causes = _causes(failure.causes, words)
-            return (
-                f"{words.name(failure.metric)} was measured for {failure.evaluated:,} of {count(failure.expected, 'value')}{causes}."
-                " That is too few to decide it: run again."
-            )
+            return _not_evaluated([failure], results.verdict, words)
         case MetricBelowMinPassRate():
             return _below(failure, results.verdict, words)
         case FailureLabelFound():
@@ -134,10 +140,50 @@ def failure_sentence(failure: Failure, results: Results, words: Words) -> str:  
     assert_never(failure)
 
 
+def _not_evaluated(gaps: Sequence[MetricNotEvaluated], verdict: Verdict, words: Words) -> str:
+    """Metrics that lack values for the same causes, and what to do. A cause that ended the whole run is not told again."""
+    ended = {failure.cause for failure in verdict.failures if isinstance(failure, RunNotCompleted)}
+    causes = gaps[0].causes
+    why = ", for the reason above" if causes and ended.issuperset(causes) else _causes(causes, words)
+    them = "it" if len(gaps) == 1 else "them"
+    what_to_do = ": run again."
+    if any("fix the metric" in each for each in causes):
+        what_to_do = " until the metric is fixed."
+    elif any(each.startswith("metric ") for each in causes):
+        what_to_do = ": look into the metric and what it calls, then run again."
+    return f"{_measured(gaps, words)}{why}. That is too few to decide {them}{what_to_do}"
+
+
+def _measured(gaps: Sequence[MetricNotEvaluated], words: Words) -> str:
+    counts = {(each.evaluated, each.expected) for each in gaps}
+    if len(counts) == 1:
+        names = _listed([words.name(each.metric) for each in gaps])
+        evaluated, expected = counts.pop()
+        verb = "was" if len(gaps) == 1 else "were each"
+        return f"{names} {verb} measured for {evaluated:,} of {count(expected, 'value')}"
+    shown = [f"{words.name(each.metric)} for {each.evaluated:,} of {count(each.expected, 'value')}" for each in gaps]
+    return f"Measured were {_listed(shown)}"
+
+
+def _undecided(verdict: Verdict, words: Words) -> list[str]:
+    """The checks that are not decided and that no failure explains; those without any value are one sentence."""
+    explained = {failure.metric for failure in verdict.failures if isinstance(failure, MetricNotEvaluated)}
+    left = [each for each in verdict.checks if each.passed is None and each.name not in explained]
+    sentences = [undecided_sentence(each, words) for each in left if each.evaluated_conversations]
+    empty = [each for each in left if not each.evaluated_conversations]
+    silence = next((each for each in verdict.failures if isinstance(each, AgentNeverSpoke)), None)
+    if empty and silence:
+        what = "stopped answering" if silence.stopped_answering else "never answered"
+        sentences.append(f"Nothing could be measured because the agent {what}.")
+    elif empty:
+        names = _listed([words.name(each.name) for each in empty])
+        are = "is not decided: it was" if len(empty) == 1 else "are not decided: they were"
+        sentences.append(f"{names} {are} measured in no conversation. Run again.")
+    return sentences
+
+
 def undecided_sentence(check: Check, words: Words) -> str:
-    """Why a check is not decided."""
-    if not check.evaluated_conversations:
-        return f"{words.name(check.name)} is not decided: it was measured in no conversation. Run again."
+    """Why a check of which a part was measured is not decided."""
     return (
         f"{words.name(check.name)} is not decided: {check.passed_conversations:,} of {count(check.evaluated_conversations, 'measured conversation')}"
         " passed, and what is missing could turn the result either way. Run again."
@@ -161,9 +207,12 @@ def _agent_silent(failure: AgentNeverSpoke, words: Words, results: Results) -> s
         parts.append(f"stopped answering in {failure.stopped_answering:,}")
     allowed = f"{percent(failure.max_share)} of them may" if failure.max_share else "none may"
     silent = [silence.cause for each in results.simulation.conversations if (silence := each.silence())]
+    what_to_do = next(
+        (advice for found, advice in _AGENT_ADVICE if silent and all(found in each for each in silent)), _CHECK_AGENT
+    )
     return (
         f"The agent {' and '.join(parts) or 'fell silent'} of {count(failure.test_cases, 'test case')} ({allowed})"
-        f"{_causes(list(dict.fromkeys(silent)), words)}. Check that the agent is up and what its log says."
+        f"{_causes(list(dict.fromkeys(silent)), words)}. {what_to_do}"
     )
 
 
@@ -211,6 +260,11 @@ def _labelled(same: Sequence[FailureLabelFound], results: Results, words: Words)
     scenarios = sorted({results.scenario_of(each.conversation_id) for each in same} - {""})
     where = f" in {_names(scenarios, 'scenario', words)}" if scenarios else ""
     return f"{' and '.join(parts)}{where}"
+
+
+def _listed(shown: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
 def _names(names: Sequence[str], noun: str, words: Words) -> str:

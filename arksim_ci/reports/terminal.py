@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from arksim_ci.reports.figures import count, needed, percent, reached
+from arksim_ci.reports.figures import count, needed, passed_of, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, Tone, figures_line, headline, short_commit
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.safe_text import isolated, one_line, without_commands
@@ -68,10 +68,7 @@ def _checks(block: Text, results: Results) -> None:
     if not checks:
         return
     block.append("\nChecks\n", "bold")
-    rows = [
-        (_state(each), _safe(each.name, 60), _rate(each), f"{_needed(each)}: {reached(results, each)}")
-        for each in checks
-    ]
+    rows = [(_state(each), _safe(each.name, 60), passed_of(each), _reached(each, results)) for each in checks]
     name_width, rate_width = max(len(row[1]) for row in rows), max(len(row[2]) for row in rows)
     for (word, style), name, rate, rest in rows:
         block.append(f"  {word:<11}", style)
@@ -111,10 +108,9 @@ def _state(check: Check) -> tuple[str, str]:
     return {True: ("passed", "green"), False: ("failed", "red"), None: ("not decided", "yellow")}[check.passed]
 
 
-def _rate(check: Check) -> str:
-    if check.pass_rate is None:
-        return "none measured"
-    return f"{check.passed_conversations:,} of {check.evaluated_conversations:,} ({percent(check.pass_rate)})"
+def _reached(check: Check, results: Results) -> str:
+    needed_words = _needed(check)
+    return f"{needed_words}: {reached(results, check)}" if check.evaluated_conversations else needed_words
 
 
 def _needed(check: Check) -> str:

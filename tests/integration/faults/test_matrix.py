@@ -26,7 +26,13 @@ GATES = {
 SUBJECTS = ("shoes", "hats", "coats")
 SHORT, LONG = 0.3, 20.0
 """Real seconds for one request: where it is the fault that nothing comes, and elsewhere."""
-TO_DO = ("run again", "Run again", "Check that the agent is up")
+TO_DO = (
+    "run again",
+    "Run again",
+    "Check that the agent is up",
+    "Check the path of the agent's endpoint",
+    "Answer in a shape that",
+)
 
 RUNS = [cell for cell in cells() if cell.role is not Role.GITHUB]
 STEPS = [cell for cell in cells() if cell.role is Role.GITHUB]

@@ -14,7 +14,17 @@ from arksim_ci.reports.headline import headline
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.sentences import PLAIN, failure_sentences
 from arksim_ci.reports.terminal import closing_block
-from arksim_ci.schema.verdict import AssertionFailed, Failure, FailureLabelFound, RoleUsage, RunStatus, Usage
+from arksim_ci.schema.verdict import (
+    AgentNeverSpoke,
+    AssertionFailed,
+    Failure,
+    FailureLabelFound,
+    MetricNotEvaluated,
+    RoleUsage,
+    RunNotCompleted,
+    RunStatus,
+    Usage,
+)
 from tests.support import samples
 from tests.support.hostile import HOSTILE
 from tests.support.snapshots import assert_matches
@@ -57,7 +67,7 @@ SNAPSHOTS = Path(__file__).parent / "snapshots"
             [
                 "The agent never spoke in 3 of 3 test cases (none may): connection refused at"
                 " http://localhost:8080/v1/chat/completions. Check that the agent is up and what its log says.",
-                "'overall_score' is not decided: it was measured in no conversation. Run again.",
+                "Nothing could be measured because the agent never answered.",
             ],
         ),
         (samples.all_green, []),
@@ -116,7 +126,10 @@ def test_the_verdict_at_a_glance(run: Callable[[], Results], tone: str, title: s
     [
         (percent(1.0), "100%"),
         (percent(0.9999), "99.9%"),
-        (percent(2 / 3), "66.6%"),
+        (percent(2 / 3), "66.7%"),
+        (percent(0.00001), "0.1%"),
+        (percent(2 / 3, 0.667), "66.67%"),
+        (percent(2 / 3, 0.9), "66.7%"),
         (percent(0.29), "29%"),
         (percent(0.0), "0%"),
         (number(3.0), "3"),
@@ -195,3 +208,76 @@ def test_conversations_are_called_by_their_scenario() -> None:
     assert names["overdraft-2"] == "overdraft-rate #2"
     assert names["mortgage-1"] == "mortgage"
     assert len(set(names.values())) == len(names)
+
+
+def undecided(*failures: Failure, checks: tuple[str, ...] = ()) -> list[str]:
+    """The sentences of a run in which nothing was measured, for these failures."""
+    empty = [samples.numeric(name, 3.0, 0, 0, decided=False) for name in checks]
+    results = samples.agent_never_spoke()
+    verdict = results.verdict.model_copy(update={"failures": list(failures), "checks": empty})
+    return failure_sentences(replace(results, verdict=verdict), PLAIN)
+
+
+def gap(metric: str, *causes: str, evaluated: int = 0) -> MetricNotEvaluated:
+    return MetricNotEvaluated(metric=metric, evaluated=evaluated, expected=3, causes=list(causes))
+
+
+def test_a_silent_agent_leaves_one_line_however_many_checks_there_are() -> None:
+    silent = AgentNeverSpoke(never_spoke=3, stopped_answering=0, test_cases=3, max_share=0.0)
+    _, line = undecided(silent, checks=("helpfulness", "coherence", "overall_score"))
+    assert line == "Nothing could be measured because the agent never answered."
+
+
+def test_a_broken_metric_is_to_be_fixed_not_run_again() -> None:
+    cause = "the metric returned 50, outside its score_range 0 to 5: fix the metric, or widen its score_range"
+    (line,) = undecided(gap("warmth", cause), checks=("warmth",))
+    assert (
+        line
+        == f"'warmth' was measured for 0 of 3 values: {cause}. That is too few to decide it until the metric is fixed."
+    )
+    (raised,) = undecided(gap("warmth", "metric 'warmth': KeyError: 'tone'"), checks=("warmth",))
+    assert raised.endswith("look into the metric and what it calls, then run again.")
+
+
+def test_a_cause_that_many_metrics_share_is_said_once() -> None:
+    cause = "the provider can't be reached at https://llm.example: name not known"
+    names = ("helpfulness", "coherence", "relevance")
+    (line,) = undecided(*(gap(name, cause) for name in names), checks=names)
+    assert line == (
+        f"'helpfulness', 'coherence' and 'relevance' were each measured for 0 of 3 values: {cause}."
+        " That is too few to decide them: run again."
+    )
+    (uneven,) = undecided(gap("helpfulness", cause), gap("coherence", cause, evaluated=1))
+    assert uneven.startswith(
+        "Measured were 'helpfulness' for 0 of 3 values and 'coherence' for 1 of 3 values: the provider"
+    )
+    ended = RunNotCompleted(status="FAILED", cause=cause)
+    assert sum(each.count(cause) for each in undecided(ended, *(gap(name, cause) for name in names))) == 1
+
+
+@pytest.mark.parametrize(
+    ("cause", "advice"),
+    [
+        ("connection refused at http://localhost:8080", "Check that the agent is up and what its log says."),
+        (
+            "HTTP 404 from http://localhost:8080/chat: not found",
+            "Check the path of the agent's endpoint.",
+        ),
+        ("the agent's answer has no known shape: {}", "Answer in a shape that docs/agents.md lists."),
+        ("execute() returned int; it must return a text", "Correct what execute() returns: docs/agents.md shows it."),
+    ],
+)
+def test_what_to_do_about_a_silent_agent_depends_on_the_cause(cause: str, advice: str) -> None:
+    results = samples.agent_never_spoke()
+    for conversation in results.simulation.conversations:
+        assert conversation.agent_silence
+        conversation.agent_silence = conversation.agent_silence.model_copy(update={"cause": cause})
+    assert failure_sentences(results, PLAIN)[0].endswith(f"{cause}. {advice}")
+
+
+def test_a_check_without_any_value_shows_none() -> None:
+    results = samples.all_green()
+    empty = samples.numeric("overall_score", 0.7, 0, 0, decided=False)
+    verdict = results.verdict.model_copy(update={"checks": [empty]})
+    lines = closing_block(replace(results, verdict=verdict), {}).plain.splitlines()
+    assert next(each for each in lines if each.startswith("  not decided")).endswith("none measured  at least 0.7")
