@@ -12,15 +12,18 @@ from arksim_ci.reports.advice import best_fix, line_range, other_fixes
 from arksim_ci.reports.agent_markdown import agent_html
 from arksim_ci.reports.call_diffs import call_diffs
 from arksim_ci.reports.charts import distributions, heat_map
+from arksim_ci.reports.context import file_context
 from arksim_ci.reports.conversation_views import ConversationViews
-from arksim_ci.reports.figures import count, date, needed, passed_of, percent, reached
+from arksim_ci.reports.failed_places import FailedCheck, failed_places
+from arksim_ci.reports.figures import count, date, needed, number, passed_of, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit, story
+from arksim_ci.reports.rerun import scenarios_command
 from arksim_ci.reports.results import NumberedError, Results
 from arksim_ci.reports.safe_text import cut, one_line, visible
 from arksim_ci.reports.sentences import Words, failure_sentences
 from arksim_ci.reports.templates import read, render_html
 from arksim_ci.schema.recommendation import Recommendation
-from arksim_ci.schema.verdict import Check
+from arksim_ci.schema.verdict import Check, Failing
 from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES
 
 _LONGEST_TEXT = 4000
@@ -45,6 +48,15 @@ class CheckView:
     """How much of the bar is filled, in per cent."""
     mark: float
     """Where on the bar the needed rate is marked."""
+
+
+@dataclass(frozen=True)
+class PlaceView:
+    """One failed check that no unique error explains, with links to where it failed."""
+
+    name: str
+    links: tuple[tuple[str, str, str], ...]
+    more_links: int
 
 
 @dataclass(frozen=True)
@@ -109,6 +121,8 @@ def render_html_report(results: Results) -> str:
         warnings=[visible(each) for each in verdict.warnings],
         checks=[_check(each, results) for each in verdict.checks],
         errors=[_error(each, results, views) for each in results.errors],
+        places=[_place(each, results, views) for each in failed_places(results)[:_FAILURES_SHOWN]],
+        rerun=scenarios_command(file_context(verdict)),
         charts=distributions(results),
         heat=heat_map(results),
         conversations=views,
@@ -141,6 +155,27 @@ def _check(check: Check, results: Results) -> CheckView:
         share=int((check.pass_rate or 0) * 100),
         mark=min(round(check.min_pass_rate * 100, 1), 100 - _MARK_WIDTH),
     )
+
+
+def _place(failed: FailedCheck, results: Results, views: ConversationViews) -> PlaceView:
+    found = [each for each in failed.places if each.conversation_id in views.anchors]
+    links = dict.fromkeys(_link(each, results, views) for each in found)
+    return PlaceView(
+        name=visible(failed.check.name),
+        links=tuple(links)[:_LINKS_SHOWN],
+        more_links=max(len(links) - _LINKS_SHOWN, 0),
+    )
+
+
+def _link(place: Failing, results: Results, views: ConversationViews) -> tuple[str, str, str]:
+    """Anchor, label and conversation id of a place: of its turn, where the conversation has it."""
+    conversation = results.conversations[place.conversation_id]
+    anchor, label = views.anchors[place.conversation_id], one_line(results.names[place.conversation_id], 60)
+    if place.turn_id is not None and any(turn.turn_id == place.turn_id for turn in conversation.turns()):
+        anchor, label = f"{anchor}t{place.turn_id + 1}", f"{label}, turn {place.turn_id + 1}"
+    if not isinstance(place.value, str):
+        label = f"{label}: {number(place.value)}"
+    return anchor, label, one_line(place.conversation_id, 200)
 
 
 def _error(numbered: NumberedError, results: Results, views: ConversationViews) -> ErrorView:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arksim_ci.reports.call_diffs import CallDiff, call_diffs
 from arksim_ci.reports.context import CommentContext
+from arksim_ci.reports.failed_places import FailedCheck, failed_places
 from arksim_ci.reports.figures import needed, number, passed_of, percent, reached
 from arksim_ci.reports.headline import OFFLINE, OFFLINE_NOTE, figures_line, headline, short_commit
 from arksim_ci.reports.markdown import (
@@ -28,13 +29,14 @@ from arksim_ci.reports.markdown_errors import (
     more_errors,
     split_errors,
 )
-from arksim_ci.reports.rerun import rerun_blocks
+from arksim_ci.reports.rerun import rerun_blocks, scenarios_command
 from arksim_ci.reports.results import Results
 from arksim_ci.reports.sentences import Words, failure_sentences
 from arksim_ci.schema.simulation import Conversation
 from arksim_ci.schema.verdict import Check
 from arksim_ci.schema.vocabulary import NOT_MEASURED
 
+_PLACES_SHOWN = 8
 _WORDS = Words(name=lambda text: code(text, 120), text=lambda text: inline(text, 300))
 
 
@@ -56,6 +58,9 @@ class Parts:
     errors: tuple[ErrorPart, ...]
     missed_goals: Markdown | None
     more_errors: Markdown | None
+    places: tuple[Markdown, ...]
+    more_places: int
+    rerun_scenarios: Markdown
     conversations: tuple[Markdown, ...]
     more_conversations: int
     rerun: tuple[Markdown, ...]
@@ -74,6 +79,7 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
     whole, missed = split_errors(results, limits)
     errors = whole[: limits.errors]
     conversations = results.simulation.conversations
+    places = failed_places(results)
     return Parts(
         title=Markdown(f"{head.mark} {head.title}{agent}" if ":" not in head.title else f"{head.mark} {head.title}"),
         lead=Markdown(head.lead),
@@ -89,6 +95,9 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
         errors=tuple(error_part(each, results, limits) for each in errors),
         more_errors=more_errors(whole[limits.errors :], context),
         missed_goals=missed_goals(missed, results),
+        places=tuple(_place(each, results) for each in places[: limits.failures]),
+        more_places=max(len(places) - limits.failures, 0),
+        rerun_scenarios=fence(scenarios_command(context), "sh", 2000),
         conversations=tuple(_conversation_row(each, results) for each in conversations[: limits.conversations]),
         more_conversations=max(len(conversations) - limits.conversations, 0),
         rerun=rerun_blocks(results, context),
@@ -96,6 +105,20 @@ def parts(results: Results, context: CommentContext, limits: Limits) -> Parts:
         judge=_judge(results),
         marker=Markdown(context.marker),
     )
+
+
+def _place(failed: FailedCheck, results: Results) -> Markdown:
+    """A failed check with its conversations, each by its scenario and, where the run has it, its id."""
+    shown = [_called(each, results) for each in failed.conversations[:_PLACES_SHOWN]]
+    more = len(failed.conversations) - _PLACES_SHOWN
+    left = f" and {more:,} more" if more > 0 else ""
+    return Markdown(f"{code(failed.check.name, 80)}: {', '.join(shown)}{left}")
+
+
+def _called(conversation_id: str, results: Results) -> str:
+    name = results.names.get(conversation_id)
+    shown = code(conversation_id, 80)
+    return f"{code(name, 80)} (conversation {shown})" if name else f"conversation {shown}"
 
 
 def _call_diff(difference: CallDiff, limits: Limits) -> tuple[Markdown, Markdown]:

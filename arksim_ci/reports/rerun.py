@@ -26,6 +26,12 @@ def rerun_blocks(results: Results, context: CommentContext) -> tuple[Markdown, .
     return terminal, fence("\n".join(_steps(context, first)), "yaml", _LONGEST)
 
 
+def scenarios_command(context: CommentContext) -> str:
+    """The command for a terminal that runs the scenario file again, beside the results that are there."""
+    config, scenarios = (shlex.quote(one_line(path)) for path in (context.config_path, context.scenario_path))
+    return f"arksim-ci simulate-evaluate {config} --scenario_file_path {scenarios} --output_dir rerun"
+
+
 def _commands(context: CommentContext, first: str) -> list[str]:
     """The commands for a terminal: fetch the focus files where they aren't on this machine, rerun one error or all."""
     commands = []
