@@ -67,6 +67,7 @@ VERDICT_KEYS = {
     "judge": {"provider", "model", "judge_mode", "prompts_hash"},
     "usage": {"simulated_user", "judge", "analysis"},
     "warnings": None,
+    "metric_scales": None,
 }
 CHECK_KEYS = {
     "name",

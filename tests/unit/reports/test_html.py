@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -196,3 +197,13 @@ def test_conversations_carry_what_the_filters_read() -> None:
 
 def test_a_thousand_conversations_stay_under_ten_megabytes() -> None:
     assert len(render_html_report(samples.many(1000)).encode()) < 10_000_000
+
+
+@pytest.mark.parametrize(("minimum", "mark"), [(1.0, "98"), (0.9, "90.0"), (0.0, "0.0")])
+def test_the_bar_of_a_check_marks_the_needed_rate(minimum: float, mark: str) -> None:
+    results = samples.all_green()
+    checks = [samples.numeric("overall_score", 0.7, 2, 3, minimum=minimum)]
+    verdict = results.verdict.model_copy(update={"checks": checks})
+    page = Page(render_html_report(replace(results, verdict=verdict)))
+    (need,) = [attributes for tag, attributes in page.tags if tag == "rect" and attributes.get("class") == "need"]
+    assert need["x"] == mark
