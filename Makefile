@@ -29,7 +29,7 @@ lock: $(VENV)/.dev
 	@$(BIN)/uv pip compile pyproject.toml $(UV_FLAGS) -o requirements/runtime.txt
 	@$(BIN)/uv pip compile pyproject.toml --all-extras $(UV_FLAGS) -o requirements/image.txt
 	@$(BIN)/uv pip compile pyproject.toml --all-extras --group dev $(UV_FLAGS) -o requirements/dev.txt
-	@for name in build e2e peer; do $(BIN)/uv pip compile requirements/$$name.in $(UV_FLAGS) -o requirements/$$name.txt; done
+	@for name in build e2e lint peer; do $(BIN)/uv pip compile requirements/$$name.in $(UV_FLAGS) -o requirements/$$name.txt; done
 UV_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade
 
 clean:
