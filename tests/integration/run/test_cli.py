@@ -165,10 +165,17 @@ class TestArguments:
         config = project.write()
         finished = arksim_ci("simulate-evaluate", str(config), "--output_dir", "out", cwd=here)
         assert finished.code == 0, finished.err
-        assert (here / "out" / "verdict.json").is_file()
+        assert sorted(path.name for path in here.iterdir()) == ["out"]
+        assert (here / "out" / "simulation.json").is_file()
+        assert sorted(path.name for path in project.folder.iterdir() if path != here) == [
+            "config.yaml",
+            "scenarios.json",
+        ]
+        finished = arksim_ci("simulate-evaluate", str(config), cwd=here)
+        assert finished.code == 0, finished.err
+        assert (project.folder / "results" / "evaluation" / "verdict.json").is_file()
         assert (project.folder / "simulation.json").is_file()
-        assert not (here / "simulation.json").exists()
-        assert not (project.folder / "results").exists()
+        assert sorted(path.name for path in here.iterdir()) == ["out"]
 
     def test_hostile_text_in_a_problem_stays_text(self, project: Project) -> None:
         project.config["a\n::error::forged \x1b[31m"] = 1
@@ -182,7 +189,7 @@ class TestValidate:
     def test_it_calls_nobody_and_writes_nothing(self, project: Project, server: ScriptedServer) -> None:
         finished = project.run("validate")
         assert finished.code == 0, finished.err
-        assert "1 scenarios, 2 conversations of up to 2 turns" in finished.out
+        assert "1 scenario, 2 conversations of up to 2 turns" in finished.out
         assert [kind for kind, requests in server.requests.items() if requests] == []
         assert sorted(path.name for path in project.folder.iterdir()) == ["config.yaml", "scenarios.json"]
 

@@ -193,7 +193,7 @@ def test_3_when_the_time_is_over(project: Project, server: ScriptedServer) -> No
     assert finished.code == 3, finished.err
     assert finished.verdict.status == "TIMED_OUT"
     assert {len(each.turns()) for each in finished.simulation.conversations} == {1}
-    assert all("time was over" in str(each.not_finished) for each in finished.simulation.conversations)
+    assert all("run_timeout_seconds" in str(each.not_finished) for each in finished.simulation.conversations)
 
 
 def test_3_when_the_provider_is_down(project: Project, server: ScriptedServer) -> None:
