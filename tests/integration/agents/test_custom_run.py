@@ -45,6 +45,28 @@ def test_the_example_passes(tmp_path: Path) -> None:
     assert [(check["kind"], check["evaluated_conversations"]) for check in verdict["checks"]] == [("assertion", 3)]
 
 
+def test_metrics_of_all_four_kinds_judge_the_example(tmp_path: Path) -> None:
+    for file in EXAMPLE.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    labels = ["--qualitative_failure_labels.tool_use", "spoke", "--qualitative_failure_labels.stays_in_role", "no"]
+    thresholds = ["--numeric_thresholds.names_the_order", "1", "--numeric_thresholds.brevity", "4"]
+    metrics = ["--custom_metrics_file_paths", str(tmp_path / "metrics.py")]
+    code, verdict, printed = run(tmp_path / "config.yaml", *metrics, *thresholds, *labels)
+    assert code == 0, printed
+    passed = {check["name"]: check["passed_conversations"] for check in verdict["checks"]}
+    assert passed == dict.fromkeys(["names_the_order", "brevity", "tool_use", "stays_in_role", "assertions"], 3)
+    evaluation = json.loads((tmp_path / "out" / "evaluation.json").read_text())
+    for conversation in evaluation["conversations"]:
+        assert [score["name"] for score in conversation["convo_scores"]] == ["brevity"]
+        assert [label["value"] for label in conversation["convo_qual_scores"]] == ["yes"]
+        for turn in conversation["turn_scores"]:
+            assert {"names_the_order": 1.0}.items() <= {
+                score["name"]: score["value"] for score in turn["scores"]
+            }.items()
+            assert {"tool_use"} <= {label["name"] for label in turn["qual_scores"]}
+
+
 SILENT_ONCE = """
 from arksim.simulation_engine.agent.base import BaseAgent
 class Silent(BaseAgent):

@@ -72,7 +72,7 @@ def test_1_when_a_forbidden_label_is_found_with_its_unique_error_fix_and_focus_f
     server.llm = llm(judge)
     finished = project.run()
     assert finished.code == 1, finished.err
-    assert set(finished.failures) == {"FAILURE_LABEL_FOUND", "METRIC_BELOW_MIN_PASS_RATE"} or finished.failures
+    assert set(finished.failures) == {"FAILURE_LABEL_FOUND", "METRIC_BELOW_MIN_PASS_RATE"}
     [error] = finished.evaluation.unique_errors
     assert error.severity == "critical"
     assert len(error.occurrences) == 4
