@@ -79,9 +79,10 @@ async def run(
     session = Session(plan, around, host, context)
     relay.connect(session.llm)
     folder = OutputFolder(plan.config.output_dir)
-    _claim(folder)
+    _use(folder.check)
     try:
         ended = ended or await _preflight(session)
+        _use(folder.clear)
         record = open_record(plan, around, folder, session.redact, resume=resume, warn=session.warn)
         try:
             measuring = await measure(session, record, ended)
@@ -96,11 +97,12 @@ async def run(
         await closed(session.llm.close())
 
 
-def _claim(folder: OutputFolder) -> None:
-    """See that results can be written, and take away those of an earlier run."""
+def _use(step: Callable[[], None]) -> None:
+    """Take the output folder into use: see that it can be written to, then, once nothing stands against the run, take away
+    the results of an earlier one.
+    """
     try:
-        folder.check()
-        folder.clear()
+        step()
     except OutputRefused as error:
         raise ConfigError(Problem(str(error), key="output_dir")) from error
 

@@ -231,3 +231,12 @@ def test_simulate_then_evaluate_are_the_two_halves(project: Project, server: Scr
     assert server.requests["agent"] == []
     assert evaluated.verdict.simulation_id == simulated.file("simulation.json")["simulation_id"]
     assert evaluated.verdict.coverage.evaluated_conversations == 2
+
+
+def test_a_refused_key_takes_no_earlier_result_away_but_the_verdict(project: Project, server: ScriptedServer) -> None:
+    assert project.run().code == 0
+    before = set(project.run().files)
+    server.models = lambda request: Reply(status=401, body={"error": {"message": "Incorrect API key provided"}})
+    finished = project.run()
+    assert finished.code == 2
+    assert set(finished.files) == before - {"verdict.json"}
