@@ -108,9 +108,9 @@ def project(containers: Docker, gateway: str, tmp_path: Path) -> Iterator[Projec
         yield Project(containers, tmp_path, github, results)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's Chromium."""
+    """Debian's Chromium. Its driver keeps an event loop running in this thread, so it ends before other modules' tests begin."""
     with chromium() as found:
         yield found
 
