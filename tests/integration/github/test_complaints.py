@@ -341,9 +341,9 @@ async def test_14_inputs_with_hyphens_are_read_in_a_hostile_environment(step: St
 @pytest.mark.parametrize(
     ("inputs", "config"),
     [
-        ({"config": "/home/runner/work/shop/shop/config.yaml"}, {}),
+        ({"config": "/home/runner/shop/config.yaml"}, {}),
         ({"scenarios": "../scenarios.json"}, {}),
-        ({}, {"scenario_file_path": "/home/runner/work/shop/shop/scenarios.json"}),
+        ({}, {"scenario_file_path": "/home/runner/shop/scenarios.json"}),
         ({}, {"custom_metrics_file_paths": ["../../metrics.py"]}),
         ({}, {"output_dir": "/tmp/results"}),
         ({}, {"output_file_path": "../simulation.json"}),

@@ -177,7 +177,7 @@ async def test_what_libraries_say_is_escaped_too(step: Step, server: ScriptedSer
 
     async def accepts(host: str, port: int) -> bool:
         logging.getLogger("asyncio").error("Task failed: %s", f"{KEY}\n::error::forged")
-        logging.getLogger("some.library").info("chatter")
+        logging.getLogger("some.package").info("chatter")
         return True
 
     step.in_container, step.accepts = True, accepts

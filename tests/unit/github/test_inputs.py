@@ -86,7 +86,7 @@ def test_all_problems_are_reported_at_once() -> None:
     }
 
 
-@pytest.mark.parametrize("path", ["../other/config.yaml", "/home/runner/work/shop/shop/config.yaml", "a/../../b"])
+@pytest.mark.parametrize("path", ["../other/config.yaml", "/home/runner/shop/config.yaml", "a/../../b"])
 def test_a_path_outside_of_the_workspace_is_told_what_is_mounted(path: str) -> None:
     for name in ("config", "scenarios", "requirements"):
         text = problem(**{name: path})
