@@ -8,13 +8,12 @@ import json
 import logging
 import re
 import time
-import urllib.request
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from arksim_ci import __version__
+from arksim_ci.github.addresses import place, proxy_for
 from arksim_ci.reports.safe_text import log_text, one_line
 from arksim_ci.retry import ARTIFACT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
 
@@ -182,7 +181,7 @@ class ArtifactHttp:
                     headers=headers,
                     data=io.BytesIO(body) if body else None,
                     allow_redirects=False,
-                    proxy=_proxy_for(url),
+                    proxy=proxy_for(url),
                 ) as response,
             ):
                 text = await _read(response, url)
@@ -219,15 +218,6 @@ async def _read(response: aiohttp.ClientResponse, url: str) -> bytes:
     return b"".join(pieces)
 
 
-def place(url: str) -> str:
-    """Where a URL leads, without user info and query: a signed URL's query is a secret."""
-    try:
-        parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-    except ValueError:
-        return "an address that is none"
-
-
 def _azure_code(body: bytes) -> str:
     """The code of an error of Azure's storage, which answers in XML."""
     found = re.search(rb"<Code>([A-Za-z]{1,80})</Code>", body)
@@ -237,11 +227,3 @@ def _azure_code(body: bytes) -> str:
 def _one_line(text: str) -> str:
     """The start of a server's words, safe for the log and without addresses: they can be signed."""
     return log_text(one_line(re.sub(r"\w+://\S+", "(an address)", text), 300))
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the machine is set to use for this address, as curl and pip use it."""
-    parts = urlsplit(url)
-    if urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)

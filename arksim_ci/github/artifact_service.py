@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
-from arksim_ci.github.artifact_http import Answer, ArtifactHttp, NoAnswer, place
+from arksim_ci.github.addresses import place
+from arksim_ci.github.artifact_http import Answer, ArtifactHttp, NoAnswer
 
 _log = logging.getLogger(__name__)
 

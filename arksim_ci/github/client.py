@@ -7,12 +7,12 @@ import logging
 import re
 import ssl
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from arksim_ci import __version__
+from arksim_ci.github.addresses import place, proxy_for
 from arksim_ci.github.answers import Answer, GitHubRefused, PermissionMissing
 from arksim_ci.github.patience import MOST_SECONDS, POLICY, SECONDS_BETWEEN_WRITES, TRANSIENT, limit_seconds
 from arksim_ci.redaction import redactor
@@ -204,9 +204,9 @@ class GitHubClient:
             status = answer.status if answer else 0
             if wait is None or wait > self._wait_left:
                 gave_up = "" if wait is None else f"; waiting {wait:.0f} seconds more for it would be too long"
-                raise GitHubRefused(self._safe(f"{method} {_place(url)}: {problem.strip()}{gave_up}"), status)
+                raise GitHubRefused(self._safe(f"{method} {place(url)}: {problem.strip()}{gave_up}"), status)
             self._wait_left -= wait
-            logger.info("%s", self._safe(f"{method} {_place(url)}: {problem.strip()}; trying again in {wait:.0f} s"))
+            logger.info("%s", self._safe(f"{method} {place(url)}: {problem.strip()}; trying again in {wait:.0f} s"))
             await self._sleep(wait)
 
     async def _paced(
@@ -237,7 +237,7 @@ class GitHubClient:
             async with (
                 asyncio.timeout(self._timeout_seconds),
                 session.request(
-                    method, url, json=body, headers=headers, allow_redirects=False, proxy=_proxy_for(url)
+                    method, url, json=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
                 ) as response,
             ):
                 content = await self._read(response, method, url, max_bytes)
@@ -247,7 +247,7 @@ class GitHubClient:
             raise _NoAnswer(f"no answer within {self._timeout_seconds:g} seconds") from None
         except aiohttp.ClientSSLError as error:
             hint = "for a private certificate authority, set SSL_CERT_FILE to a bundle inside of the workspace"
-            raise GitHubRefused(self._safe(f"{method} {_place(url)}: no secure connection: {error}; {hint}")) from None
+            raise GitHubRefused(self._safe(f"{method} {place(url)}: no secure connection: {error}; {hint}")) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _NoAnswer(f"{type(error).__name__}: {error}") from None
 
@@ -256,7 +256,7 @@ class GitHubClient:
         async for piece in response.content.iter_any():
             size += len(piece)
             if size > max_bytes:
-                raise GitHubRefused(f"{method} {_place(url)}: the answer is larger than {max_bytes:,} bytes")
+                raise GitHubRefused(f"{method} {place(url)}: the answer is larger than {max_bytes:,} bytes")
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -272,7 +272,7 @@ class GitHubClient:
         return self._session
 
     def _refusal(self, method: str, url: str, answer: Answer) -> GitHubRefused:
-        text = self._safe(f"{method} {_place(url)}: HTTP {answer.status} {answer.message}".strip())
+        text = self._safe(f"{method} {place(url)}: HTTP {answer.status} {answer.message}".strip())
         if answer.status in (401, 403):
             return PermissionMissing(text, answer.status, answer.headers.get("x-accepted-github-permissions", ""))
         return GitHubRefused(text, answer.status)
@@ -283,17 +283,3 @@ class GitHubClient:
 
 class _NoAnswer(Exception):
     """The connection failed or the answer came too late."""
-
-
-def _place(url: str) -> str:
-    """A URL for messages: without its query, which may hold a signature."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the machine is set to use, as curl and pip use it."""
-    parts = urlsplit(url)
-    if urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from arksim_ci.github.addresses import place
 from arksim_ci.github.artifact_download import file_name
-from arksim_ci.github.artifact_http import Answer, place
+from arksim_ci.github.artifact_http import Answer
 from arksim_ci.github.artifact_service import BackendIds, backend_ids
 from arksim_ci.github.artifact_zip import FileRefused, write_zip
 from arksim_ci.github.artifacts import ArtifactRefused, check_artifact_name, takes_artifacts
