@@ -12,6 +12,7 @@ from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
 from arksim_ci.github.context import MOUNTED, ON_THE_RUNNER, read_context
 from arksim_ci.github.inputs import given_secrets
 from arksim_ci.github.workflow import LogHandler, Workflow
+from arksim_ci.process import collect_garbage_rarely
 from arksim_ci.redaction import redactor
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def main() -> int:
     async def live() -> int:
         return await run(real_world())
 
+    collect_garbage_rarely()
     # What a library says once the run is over must not reach the runner as it is.
     logging.getLogger().addHandler(logging.NullHandler())
     return asyncio.run(live())

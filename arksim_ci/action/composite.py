@@ -26,6 +26,7 @@ from arksim_ci.github.inputs import OF_THE_COMPOSITE, variable
 from arksim_ci.github.outputs import url_outputs
 from arksim_ci.github.publish import Publisher
 from arksim_ci.github.workflow import LogHandler, Workflow
+from arksim_ci.process import collect_garbage_rarely
 from arksim_ci.redaction import redactor
 
 INPUTS: Final = "INPUT_JSON"
@@ -43,6 +44,9 @@ def main(step: str) -> int:
         The exit code of the step, which is not the gate's: that one is the output `step-exit-code`, with which the last step ends.
     """
     hide_our_environment()
+    collect_garbage_rarely()
+    # What a library says once the step is over must not reach the runner as it is.
+    logging.getLogger().addHandler(logging.NullHandler())
 
     async def live() -> int:
         world = real_world()

@@ -40,7 +40,7 @@ def publication_of(job: Job, config: RunConfig, result: RunResult, files: tuple[
     names = [repository_path(path, workspace) for path in gate_files if path]
     context = report_context(job, config)
     return Publication(
-        results=redacted(result.results, result.redact),
+        results=result.results,
         context=context,
         marker=job.marker(),
         exit_code=result.exit_code,

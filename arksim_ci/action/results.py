@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ValidationError
 
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.config.files import MAX_DATA_BYTES, read_text
 from arksim_ci.config.json_text import scan
 from arksim_ci.gates.exit_codes import EXIT_EVAL_FAILED, EXIT_INTERNAL_ERROR, EXIT_OK
-from arksim_ci.redaction import redact_json
-from arksim_ci.reports.results import Results
 from arksim_ci.schema.verdict import Verdict
-
-M = TypeVar("M", bound=BaseModel)
 
 _INCOMPLETE = {"RUN_NOT_COMPLETED", "INCOMPLETE_COVERAGE", "METRIC_NOT_EVALUATED"}
 
@@ -40,32 +33,6 @@ def exit_code_of_step(verdict: Verdict, exit_code: int, *, fail_on_gate: bool, w
         or any(check.passed is None for check in verdict.checks)
     )
     return EXIT_INTERNAL_ERROR if incomplete else EXIT_OK
-
-
-def redacted(results: Results, redact: Callable[[str], str]) -> Results:
-    """The results with every secret replaced before any text is made of them: escapes could hide one from a later search.
-
-    Where a secret is a word of the format itself, a model stays as it is: what agents and LLMs said has been through `redact` before.
-    """
-
-    def clean(model: M | None) -> M | None:
-        if model is None:
-            return None
-        try:
-            return type(model).model_validate(redact_json(model.model_dump(), redact))
-        except ValidationError:
-            return model
-
-    verdict, simulation = clean(results.verdict), clean(results.simulation)
-    if verdict is None or simulation is None:
-        return results
-    return Results(
-        verdict=verdict,
-        simulation=simulation,
-        evaluation=clean(results.evaluation),
-        scenarios=clean(results.scenarios),
-        recommendations=clean(results.recommendations),
-    )
 
 
 def scenario_lines(path: Path | None) -> Mapping[str, int]:

@@ -12,6 +12,7 @@ from arksim_ci import __version__
 from arksim_ci.cli.start import CancelledAtStart, RunBroke
 from arksim_ci.config.errors import ConfigError
 from arksim_ci.gates.exit_codes import EXIT_CONFIG_ERROR, EXIT_INTERNAL_ERROR
+from arksim_ci.process import collect_garbage_rarely
 
 _RUN_COMMANDS = {
     "simulate": "hold the conversations and write simulation.json",
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The documented exit code.
     """
+    collect_garbage_rarely()
     options, rest = _parser().parse_known_args(argv)
     if rest and not options.parser.takes_overrides:
         options.parser.error(f"unrecognized arguments: {' '.join(rest)}")

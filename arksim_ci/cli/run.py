@@ -75,16 +75,14 @@ def _show(result: RunResult, config: Path) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from arksim_ci.cli.closing import file_lines, rerun_command  # noqa: PLC0415
-    from arksim_ci.pipeline.files import as_written  # noqa: PLC0415
     from arksim_ci.pipeline.record import is_complete  # noqa: PLC0415
     from arksim_ci.reports.terminal import closing_block  # noqa: PLC0415
 
-    results = as_written(result.results, result.redact)
     files = file_lines(result.folder, result.files)
-    Console(highlight=False, soft_wrap=True).print(closing_block(results, files))
+    Console(highlight=False, soft_wrap=True).print(closing_block(result.results, files))
     if command := rerun_command(config, result.folder, result.files):
         print(f"Rerun only what failed: {result.redact(command)}")
-    if not is_complete(results.verdict) and (result.folder / JOURNAL).is_file():
+    if not is_complete(result.results.verdict) and (result.folder / JOURNAL).is_file():
         print("Start the same command again to go on where this run stopped: nothing that is finished is asked twice.")
 
 

@@ -28,7 +28,12 @@ def _environment() -> jinja2.Environment:
 
 def render(template: str, variables: Mapping[str, object]) -> str:
     """Render `llm/prompts/<template>.j2`. The filter `json` turns a value into one JSON text."""
-    return _environment().get_template(f"{template}.j2").render(**variables)
+    return _template(template).render(**variables)
+
+
+@functools.cache
+def _template(name: str) -> jinja2.Template:
+    return _environment().get_template(f"{name}.j2")
 
 
 def sources() -> dict[str, str]:

@@ -6,11 +6,12 @@ import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from arksim_ci import output
 from arksim_ci.output import OutputFolder, OutputRefused, write_whole
@@ -26,8 +27,9 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Which files were written, and in sentences what could not be."""
+    """The results with every secret replaced, which files were written, and in sentences what could not be."""
 
+    results: Results
     files: tuple[Path, ...]
     trouble: tuple[str, ...]
 
@@ -51,12 +53,13 @@ def write_all(
         copy_to: a second place for simulation.json.
         html: whether to write the HTML report.
     """
+    results = redacted(results, redact)
     files: list[Path] = []
     trouble: list[str] = []
     steps: tuple[Callable[[], list[Path]], ...] = (
         lambda: write_simulation(results, folder, copy_to, redact),
         lambda: write_results(results, focus, folder, redact),
-        lambda: write_reports(as_written(results, redact), folder, redact, html=html),
+        lambda: write_reports(replace(results, scenarios=None), folder, redact, html=html),
     )
     for step in steps:
         try:
@@ -66,7 +69,7 @@ def write_all(
         except Exception as bug:  # a report that can't be made takes nothing else with it
             logger.error("A file could not be made:\n%s", redact("".join(traceback.format_exception(bug))))
             trouble.append(f"internal error: {redact(f'{type(bug).__name__}: {bug}')}")
-    return Written(tuple(files), tuple(trouble))
+    return Written(results, tuple(files), tuple(trouble))
 
 
 def write_simulation(results: Results, folder: OutputFolder, copy_to: Path | None, redact: Redact) -> list[Path]:
@@ -91,29 +94,40 @@ def write_reports(results: Results, folder: OutputFolder, redact: Redact = str, 
     return [folder.write(name, redact(text)) for name, text in rendered.items()]
 
 
-def as_written(results: Results, redact: Redact) -> Results:
-    """The results as their JSON files have them: secrets replaced before any text is made of them, and nothing that is in no file.
+def redacted(results: Results, redact: Redact) -> Results:
+    """The results as their files will have them: every secret replaced before any text is made of them, as escapes could hide one
+    from a later search.
 
-    Where a secret is a word of the format itself, the files can't be read again; the results stay as they are then.
+    Where a secret is a word of the format itself, a model can't be made of what is left; it stays as it is then, and its file does
+    not hold the word.
     """
+    in_file = _in_file(redact)
 
-    def in_file(text: str) -> str:
-        return redact(text).encode("utf-8", "replace").decode()
-
-    def read(model: M) -> M:
+    def clean(model: M) -> M:
         value = model.model_dump(mode="python")
         written = redact_json(value, in_file)
-        return model if written == value else type(model).model_validate(written)  # a large run is not held twice
+        try:
+            return model if written == value else type(model).model_validate(written)  # a large run is not held twice
+        except ValidationError:
+            return model
 
-    try:
-        return Results(
-            verdict=read(results.verdict),
-            simulation=read(results.simulation),
-            evaluation=read(results.evaluation) if results.evaluation else None,
-            recommendations=read(results.recommendations) if results.recommendations else None,
-        )
-    except ValidationError:
-        return results
+    return Results(
+        verdict=clean(results.verdict),
+        simulation=clean(results.simulation),
+        evaluation=clean(results.evaluation) if results.evaluation else None,
+        scenarios=clean(results.scenarios) if results.scenarios else None,
+        recommendations=clean(results.recommendations) if results.recommendations else None,
+    )
+
+
+def _in_file(redact: Redact) -> Redact:
+    """Redacts, and replaces lone surrogates, which UTF-8 can't carry."""
+
+    def in_file(text: str) -> str:
+        text = redact(text)
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+    return in_file
 
 
 def _texts(results: Results, focus: Mapping[str, str], redact: Redact) -> Iterator[tuple[str, str]]:
@@ -127,6 +141,13 @@ def _texts(results: Results, focus: Mapping[str, str], redact: Redact) -> Iterat
 
 
 def as_json(model: BaseModel, redact: Redact, *, exclude_none: bool = False) -> str:
-    """A file's text, indented, with every text in it redacted."""
-    value = redact_json(model.model_dump(mode="python", exclude_none=exclude_none), redact)
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """A file's text, indented, with every text in it redacted.
+
+    Raises:
+        ValueError: it holds a number that is none.
+    """
+    value = redact_json(model.model_dump(mode="python", exclude_none=exclude_none), _in_file(redact))
+    text = to_json(value, indent=2).decode()  # a fifteenth of what json.dumps with an indent takes
+    if "NaN" in text or "Infinity" in text:  # as words, mostly
+        json.dumps(value, allow_nan=False)
+    return text + "\n"

@@ -193,4 +193,4 @@ def _write(session: Session, folder: OutputFolder, results: Results, focus: dict
         copy_to=None if session.plan.simulation else config.output_file_path,
         html=config.generate_html_report,
     )
-    return RunResult(results, folder.path, written.files, written.trouble, session.redact)
+    return RunResult(written.results, folder.path, written.files, written.trouble, session.redact)
