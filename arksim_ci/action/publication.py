@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from arksim_ci.action.job import Job
-from arksim_ci.action.results import redacted, scenario_lines
+from arksim_ci.action.results import scenario_lines
 from arksim_ci.config.model import RunConfig
 from arksim_ci.github.gate_changes import repository_path
 from arksim_ci.github.publish import Publication
