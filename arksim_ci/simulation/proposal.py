@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -97,6 +98,7 @@ def _says_something(text: str) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=1024)  # every message of a conversation is compared with each new one
 def _normalised(text: str) -> str:
     words = " ".join(re.findall(r"\w+", text.casefold()))
     return words or text.strip()

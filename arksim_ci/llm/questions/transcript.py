@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from arksim_ci.schema.scenario import Scenario
 from arksim_ci.schema.simulation import Message, ToolCall
 
+_JSON = json.JSONEncoder(ensure_ascii=False)
 _LINE_BREAKS = str.maketrans({"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
@@ -22,8 +23,9 @@ def clean(text: str) -> str:
 
 def json_line(value: object) -> str:
     """The value as JSON on one line, whatever a reader takes for a line break; clean of lone surrogates."""
-    # json.dumps escapes control characters; these three are line breaks too, and stand inside strings only.
-    return clean(json.dumps(value, ensure_ascii=False)).translate(_LINE_BREAKS)
+    # JSON escapes control characters; these three are line breaks too, and stand inside strings only.
+    text = clean(_JSON.encode(value))
+    return text if text.isascii() else text.translate(_LINE_BREAKS)
 
 
 def scenario_line(scenario: Scenario) -> str:
