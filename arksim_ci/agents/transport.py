@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import re
 import time
-import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -14,6 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from arksim_ci.agents.agent import AgentDidNotAnswer
 from arksim_ci.agents.response_shapes import shorten
+from arksim_ci.config.proxy import proxy_for
 from arksim_ci.retry import AGENT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class AgentHttp:
     async def _send(self, method: str, url: str, headers: Mapping[str, str], payload: bytes) -> aiohttp.ClientResponse:
         session = self._session or self._open_session()
         if url not in self._proxies:
-            self._proxies[url] = _proxy_for(url)
+            self._proxies[url] = proxy_for(url)
         return await session.request(
             method, url, data=payload, headers=headers, allow_redirects=False, proxy=self._proxies[url]
         )
@@ -240,14 +240,6 @@ def _keep(new: SimpleCookie, cookies: SimpleCookie) -> None:
             cookies.pop(name, None)
         else:
             cookies[name] = morsel.value
-
-
-def _proxy_for(endpoint: str) -> str | None:
-    """The proxy that the machine is set to use for this endpoint, as curl and pip use it."""
-    parts = urlsplit(endpoint)
-    if urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)
 
 
 def without_secrets(url: str) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from arksim_ci import __version__
-from arksim_ci.github.addresses import place, proxy_for
+from arksim_ci.config.proxy import proxy_for
+from arksim_ci.github.addresses import place
 from arksim_ci.reports.safe_text import log_text, one_line
 from arksim_ci.retry import ARTIFACT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from arksim_ci import __version__
-from arksim_ci.github.addresses import place, proxy_for
+from arksim_ci.config.proxy import proxy_for
+from arksim_ci.github.addresses import place
 from arksim_ci.github.answers import Answer, GitHubRefused, PermissionMissing
 from arksim_ci.github.patience import MOST_SECONDS, POLICY, SECONDS_BETWEEN_WRITES, TRANSIENT, limit_seconds
 from arksim_ci.redaction import redactor

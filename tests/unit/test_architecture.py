@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": {"schema", "retry", "config", "progress", "llm", *USER_CODE_DOOR},
     "gates": {"schema"},
     "reports": {"schema"},
-    "github": {"schema", "reports", "retry", "redaction", "output", "config.errors"},
+    "github": {"schema", "reports", "retry", "redaction", "output", "config.errors", "config.proxy"},
     "pipeline": LEAVES | ROOMS_OF_THE_RUN,
     "process": LEAVES | ROOMS_OF_THE_RUN | {"pipeline"},
     "api": LEAVES | ROOMS_OF_THE_RUN | {"pipeline", "process"},

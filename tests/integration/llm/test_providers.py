@@ -210,3 +210,16 @@ async def test_a_proxy_of_the_machine_is_used(monkeypatch: pytest.MonkeyPatch) -
         async with client("http://llm.example/v1") as llm:
             assert (await llm.ask(score_question())).value == 4.0
     assert server.requests["llm"][0].headers["Host"] == "llm.example"
+
+
+async def test_a_redirect_is_not_followed_with_the_key() -> None:
+    with ScriptedServer(good) as elsewhere:
+        moved = Reply(status=307, headers={"Location": f"{elsewhere.base_url}/chat/completions?token=t-secret"})
+        with ScriptedServer(replies(moved), models=replies(moved)) as server:
+            async with client(server, "openai") as llm:
+                with pytest.raises(PreflightFailed, match=f"redirects to {elsewhere.base_url}.*set base_url") as caught:
+                    await llm.preflight()
+                with pytest.raises(LLMUnavailable, match=r"HTTP 307: .* redirects to"):
+                    await llm.ask(score_question())
+    assert elsewhere.requests["llm"] == elsewhere.requests["models"] == []
+    assert "t-secret" not in str(caught.value)
