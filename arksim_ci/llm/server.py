@@ -123,18 +123,15 @@ class Server:
                 start = await _start(response, _LARGEST_ERROR)
                 lower = {name.lower(): value for name, value in response.headers.items()}
                 raise from_response(response.status, lower, start, self._now(), self._secrets)
-        except (
-            ValueError,
-            OverflowError,
-            aiohttp.NonHttpUrlClientError,
-        ):  # an address that is none, or one with credentials beside a key
+        except (ValueError, OverflowError, aiohttp.NonHttpUrlClientError):
+            # An address that is none, or one with credentials beside a key.
             raise self._unusable() from None
         except (aiohttp.ClientError, OSError) as error:
             raise ServerError(f"{self.place}: {_connection_cause(_chain(error))}", retryable=True) from None
 
     def _redirected(self, response: aiohttp.ClientResponse) -> ServerError:
-        target = _place(urljoin(self._base_url, response.headers.get("Location", "")))
-        cause = f"HTTP {response.status}: {self.place} redirects to {safe_text(target, self._secrets)}; set base_url to where the API is"
+        target = safe_text(_place(self._base_url, response.headers.get("Location", "")), self._secrets)
+        cause = f"HTTP {response.status}: {self.place} redirects to {target or 'no address'}; set base_url to where the API is"
         return ServerError(cause, retryable=False, status=response.status)
 
     def _unusable(self) -> ServerError:
@@ -175,10 +172,10 @@ class _NotJson(ServerError):
     """An answer with HTTP 200 that is not JSON."""
 
 
-def _place(url: str) -> str:
-    """An address without credentials, query or fragment; "" where it is none."""
+def _place(url: str, relative: str = "") -> str:
+    """An address, or what is relative to it, without credentials, query or fragment; "" where it is none."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(urljoin(url, relative))
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return ""
