@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -72,6 +72,20 @@ class OutputFolder:
         os.close(handle)
         Path(name).unlink()
 
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep the folder to this run, as long as it goes on: two at once would mix their results.
+
+        Raises:
+            OutputRefused: another run writes to it now.
+        """
+        handle = os.open(self.path, os.O_RDONLY)
+        try:
+            _lock(handle, self.path)
+            yield
+        finally:
+            os.close(handle)
+
     def clear(self, keep: Iterable[str] = ()) -> None:
         """Delete the results of an earlier run, so that nothing old is ever mixed in.
 
@@ -128,6 +142,20 @@ def write_whole(path: Path, text: str) -> Path:
             Path(temporary).unlink(missing_ok=True)
         raise OutputRefused(f"{path}: can't be written ({error.strerror})") from error
     return path
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Lock an open folder. Where the system or the file system has no such locks, nothing is locked."""
+    try:
+        import fcntl  # noqa: PLC0415  (not on Windows)
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise OutputRefused(
+            f"{path}: another run writes to it now; wait for its end, or choose another folder"
+        ) from error
+    except (ImportError, OSError):
+        pass
 
 
 def _make_folder(folder: Path) -> None:

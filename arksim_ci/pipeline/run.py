@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,21 +81,23 @@ async def run(
     relay.connect(session.llm)
     folder = OutputFolder(plan.config.output_dir)
     _use(folder.check)
-    try:
-        ended = ended or await _preflight(session)
-        _use(folder.clear)
-        record = open_record(plan, around, folder, session.redact, resume=resume, warn=session.warn)
+    with contextlib.ExitStack() as kept:
+        _use(lambda: kept.enter_context(folder.alone()))
         try:
-            measuring = await measure(session, record, ended)
-            results, focus = await _conclude(session, record, measuring)
-            result = _write(session, folder, results, focus)
-            if not result.trouble:
-                record.decided(results.verdict)
-            return result
+            ended = ended or await _preflight(session)
+            _use(folder.clear)
+            record = open_record(plan, around, folder, session.redact, resume=resume, warn=session.warn)
+            try:
+                measuring = await measure(session, record, ended)
+                results, focus = await _conclude(session, record, measuring)
+                result = _write(session, folder, results, focus)
+                if not result.trouble:
+                    record.decided(results.verdict)
+                return result
+            finally:
+                record.close()
         finally:
-            record.close()
-    finally:
-        await closed(session.llm.close())
+            await closed(session.llm.close())
 
 
 def _use(step: Callable[[], None]) -> None:

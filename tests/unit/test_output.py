@@ -50,3 +50,11 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path: Path) -> None:
 def test_text_that_utf_8_cannot_hold_is_written_all_the_same(tmp_path: Path) -> None:
     path = OutputFolder(tmp_path).write("final_report.md", "a\ud800b\r\n")
     assert path.read_bytes() == b"a?b\r\n"
+
+
+def test_a_folder_is_one_runs_at_a_time(tmp_path: Path) -> None:
+    refused = pytest.raises(OutputRefused, match="another run writes to it now")
+    with OutputFolder(tmp_path).alone(), refused, OutputFolder(tmp_path).alone():
+        pass
+    with OutputFolder(tmp_path).alone():
+        assert list(tmp_path.iterdir()) == []

@@ -280,3 +280,18 @@ def test_a_run_that_goes_on_from_nothing_says_so(project: Project, server: Scrip
     again = project.run()
     assert "was interrupted before anything was finished: all is done anew." in again.err
     assert not again.verdict.warnings
+
+
+def test_a_second_run_in_the_same_folder_is_refused_and_takes_nothing_from_the_first(
+    project: Project, server: ScriptedServer
+) -> None:
+    two_scenarios(project)
+    server.llm = llm(user=user)
+    server.agent = lambda request: Reply(content="Within 30 days.", delay=HANGS if stuck(request) else 0)
+    first = Running(project)
+    wait_until(judged_and_hanging(server, "agent", 1), 30)
+    second = project.run()
+    assert second.code == 2
+    assert "another run writes to it now; wait for its end, or choose another folder" in second.err
+    first.send(signal.SIGTERM)
+    in_order(first.finish())
