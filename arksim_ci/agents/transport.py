@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from arksim_ci.agents.agent import AgentDidNotAnswer
 from arksim_ci.agents.response_shapes import shorten
-from arksim_ci.config.proxy import proxy_for
+from arksim_ci.config.proxy import ProxyFault, proxy_for, through
 from arksim_ci.retry import AGENT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
 
 if TYPE_CHECKING:
@@ -171,11 +171,18 @@ class AgentHttp:
 
     async def _send(self, method: str, url: str, headers: Mapping[str, str], payload: bytes) -> aiohttp.ClientResponse:
         session = self._session or self._open_session()
-        if url not in self._proxies:
-            self._proxies[url] = proxy_for(url)
-        return await session.request(
-            method, url, data=payload, headers=headers, allow_redirects=False, proxy=self._proxies[url]
-        )
+        try:
+            if url not in self._proxies:
+                self._proxies[url] = proxy_for(url)
+            proxy = self._proxies[url]
+            with through(proxy):
+                return await session.request(
+                    method, url, data=payload, headers=headers, allow_redirects=False, proxy=proxy
+                )
+        except ProxyFault as fault:
+            if fault.passing:
+                raise _CanBeAskedAgain(self.hide(f"can't connect to {without_secrets(url)}: {fault}")) from None
+            raise self._failure(without_secrets(url), str(fault)) from None
 
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415  (loaded when the first request is made)

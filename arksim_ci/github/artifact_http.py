@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from arksim_ci import __version__
-from arksim_ci.config.proxy import proxy_for
+from arksim_ci.config.proxy import ProxyFault, proxy_for, through
 from arksim_ci.github.addresses import place
 from arksim_ci.reports.safe_text import log_text, one_line
 from arksim_ci.retry import ARTIFACT_RETRYABLE, RetryPolicy, retry_after_seconds, wait_seconds
@@ -174,20 +174,26 @@ class ArtifactHttp:
         if self._session is None:
             raise RuntimeError("requests are made inside `async with`")
         try:
-            async with (
-                asyncio.timeout(timeout_seconds),
-                self._session.request(
-                    method,
-                    yarl.URL(url, encoded=True),
-                    headers=headers,
-                    data=io.BytesIO(body) if body else None,
-                    allow_redirects=False,
-                    proxy=proxy_for(url),
-                ) as response,
-            ):
-                text = await _read(response, url)
-                found = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, found, text, sent_before)
+            proxy = proxy_for(url)
+            with through(proxy):
+                async with (
+                    asyncio.timeout(timeout_seconds),
+                    self._session.request(
+                        method,
+                        yarl.URL(url, encoded=True),
+                        headers=headers,
+                        data=io.BytesIO(body) if body else None,
+                        allow_redirects=False,
+                        proxy=proxy,
+                    ) as response,
+                ):
+                    text = await _read(response, url)
+                    found = {name.lower(): value for name, value in response.headers.items()}
+                    return Answer(response.status, found, text, sent_before)
+        except ProxyFault as fault:
+            if fault.passing:
+                raise _Broken(f"can't connect ({fault})", reached=False) from None
+            raise NoAnswer(f"no answer from {place(url)}: {fault}") from None
         except TimeoutError:
             raise _Broken(f"nothing within {timeout_seconds:g} seconds", reached=True) from None
         except aiohttp.ClientConnectorError as error:

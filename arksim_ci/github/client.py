@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from arksim_ci import __version__
-from arksim_ci.config.proxy import proxy_for
+from arksim_ci.config.proxy import ProxyFault, proxy_for, through
 from arksim_ci.github.addresses import place
 from arksim_ci.github.answers import Answer, GitHubRefused, PermissionMissing
 from arksim_ci.github.patience import MOST_SECONDS, POLICY, SECONDS_BETWEEN_WRITES, TRANSIENT, limit_seconds
@@ -235,15 +235,21 @@ class GitHubClient:
         if authorized:
             headers |= {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
         try:
-            async with (
-                asyncio.timeout(self._timeout_seconds),
-                session.request(
-                    method, url, json=body, headers=headers, allow_redirects=False, proxy=proxy_for(url)
-                ) as response,
-            ):
-                content = await self._read(response, method, url, max_bytes)
-                found = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, found, content, url)
+            proxy = proxy_for(url)
+            with through(proxy):
+                async with (
+                    asyncio.timeout(self._timeout_seconds),
+                    session.request(
+                        method, url, json=body, headers=headers, allow_redirects=False, proxy=proxy
+                    ) as response,
+                ):
+                    content = await self._read(response, method, url, max_bytes)
+                    found = {name.lower(): value for name, value in response.headers.items()}
+                    return Answer(response.status, found, content, url)
+        except ProxyFault as fault:
+            if fault.passing:
+                raise _NoAnswer(str(fault)) from None
+            raise GitHubRefused(self._safe(f"{method} {place(url)}: {fault}")) from None
         except TimeoutError:
             raise _NoAnswer(f"no answer within {self._timeout_seconds:g} seconds") from None
         except aiohttp.ClientSSLError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from arksim_ci.config.providers import ProviderSettings
-from arksim_ci.config.proxy import proxy_for
+from arksim_ci.config.proxy import ProxyFault, proxy_for, through
 from arksim_ci.llm.providers import model_headers
 from arksim_ci.llm.server_error import ServerError, from_body, from_response, safe_text
 
@@ -45,6 +45,7 @@ class Server:
         self._timeout = timeout_seconds
         self._now = now
         self._session: aiohttp.ClientSession | None = None
+        self._proxy: str | None = None
         self._secrets = (settings.api_key.strip(),) if settings.api_key else ()
         self._base_url = settings.base_url or ""
 
@@ -109,20 +110,28 @@ class Server:
         try:
             session = self._connected()
             data = None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-            async with session.request(
-                method,
-                self._url(path),
-                data=data,
-                headers={**_HEADERS, **(headers or self._authorization())},
-                allow_redirects=False,  # the key is for base_url alone
-            ) as response:
-                if response.status < 300:
-                    return await _bounded(response, LARGEST_ANSWER)
-                if response.status < 400:
-                    raise self._redirected(response)
-                start = await _start(response, _LARGEST_ERROR)
-                lower = {name.lower(): value for name, value in response.headers.items()}
-                raise from_response(response.status, lower, start, self._now(), self._secrets)
+            with through(self._proxy):
+                async with session.request(
+                    method,
+                    self._url(path),
+                    data=data,
+                    headers={**_HEADERS, **(headers or self._authorization())},
+                    allow_redirects=False,  # the key is for base_url alone
+                    proxy=self._proxy,
+                ) as response:
+                    if response.status < 300:
+                        return await _bounded(response, LARGEST_ANSWER)
+                    if response.status < 400:
+                        raise self._redirected(response)
+                    start = await _start(response, _LARGEST_ERROR)
+                    lower = {name.lower(): value for name, value in response.headers.items()}
+                    raise from_response(response.status, lower, start, self._now(), self._secrets)
+        except ProxyFault as fault:
+            raise ServerError(f"{self.place}: {fault}", retryable=fault.passing) from None
+        except aiohttp.ClientConnectorCertificateError as error:  # a ValueError, too
+            cause = f"no secure connection: {safe_text(str(error.certificate_error))}"
+            hint = "for a private certificate authority, set SSL_CERT_FILE to its certificates"
+            raise ServerError(f"{self.place}: {cause}; {hint}", retryable=False) from None
         except (ValueError, OverflowError, aiohttp.NonHttpUrlClientError):
             # An address that is none, or one with credentials beside a key.
             raise self._unusable() from None
@@ -130,7 +139,8 @@ class Server:
             raise ServerError(f"{self.place}: {_connection_cause(_chain(error))}", retryable=True) from None
 
     def _redirected(self, response: aiohttp.ClientResponse) -> ServerError:
-        target = safe_text(_place(self._base_url, response.headers.get("Location", "")), self._secrets)
+        location = response.headers.get("Location")
+        target = safe_text(_place(self._base_url, location), self._secrets) if location else ""
         cause = f"HTTP {response.status}: {self.place} redirects to {target or 'no address'}; set base_url to where the API is"
         return ServerError(cause, retryable=False, status=response.status)
 
@@ -159,11 +169,11 @@ class Server:
         if self._session is None:
             import aiohttp  # noqa: PLC0415
 
+            self._proxy = proxy_for(self._base_url)
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None),
-                proxy=proxy_for(self._base_url),
             )
         return self._session
 
@@ -179,7 +189,8 @@ def _place(url: str, relative: str = "") -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}" if parts.hostname else ""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}" if host else ""
 
 
 async def _bounded(response: aiohttp.ClientResponse, largest: int) -> bytes:
@@ -221,10 +232,12 @@ def _connection_cause(causes: list[BaseException]) -> str:
     for cause in causes:
         if isinstance(cause, aiohttp.ClientConnectorDNSError):
             return "the host name is not known; check base_url"
-        if isinstance(cause, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
+        if isinstance(cause, aiohttp.ClientSSLError):
             return f"no secure connection: {safe_text(str(cause))}"
         if isinstance(cause, ConnectionRefusedError):
             return "the connection was refused; check base_url, and that the server runs"
+        if isinstance(cause, aiohttp.ClientPayloadError):
+            return "the answer breaks off, or can't be unpacked"
         if isinstance(cause, aiohttp.ClientResponseError):  # its text may hold the URL's credentials
             return "the answer is broken HTTP"
     return f"the connection failed ({safe_text(str(causes[-1])) or type(causes[-1]).__name__})"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import ssl
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from arksim_ci.github.client import GitHubClient, GitHubRefused, PermissionMissing
+from tests.support.certificate import self_signed
 from tests.support.fake_github import FORBIDDEN, REPOSITORY, SECONDARY, FakeGitHub, Trouble
 from tests.support.fake_time import FakeTime
 
@@ -157,31 +157,7 @@ async def test_waits_are_capped_all_together(github: FakeGitHub) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate of nobody that anybody trusts, for localhost."""
-    path, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "1",
-            "-keyout",
-            str(key),
-            "-out",
-            str(path),
-            *subject,
-        ],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(path, key)
-    return path, context
+    return self_signed(tmp_path)
 
 
 async def test_a_private_certificate_authority_is_honoured(

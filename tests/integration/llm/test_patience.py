@@ -6,12 +6,17 @@ import asyncio
 import logging
 import socket
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arksim_ci.config.model import Price
 from arksim_ci.llm.client import LLMUnavailable, PreflightFailed, RunLimitReached
 from tests.integration.llm.clients import GOOD, KEY, client, good, refusal, replies
+from tests.support.certificate import self_signed
 from tests.support.fake_time import FakeTime
 from tests.support.scripted_server import Reply, Request, ScriptedServer, completion
 from tests.unit.llm.asking import score_question, text_question
@@ -140,15 +145,42 @@ async def test_a_refused_connection_is_named() -> None:
     ],
 )
 async def test_broken_http_is_a_fault_of_the_connection(answer: bytes) -> None:
+    async with listening(answer) as port, client(f"http://127.0.0.1:{port}/v1") as llm:
+        with pytest.raises(LLMUnavailable, match=rf"http://127\.0\.0\.1:{port}/v1: the .*\(after 6 tries\)"):
+            await llm.ask(text_question())
+
+
+@asynccontextmanager
+async def listening(answer: bytes, **options: Any) -> AsyncIterator[int]:
+    """A server that says the same bytes to everybody. Its port."""
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.write(answer)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, client(f"http://127.0.0.1:{port}/v1") as llm:
-        with pytest.raises(LLMUnavailable, match=rf"http://127\.0\.0\.1:{port}/v1: the .*\(after 6 tries\)"):
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, **options)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_an_answer_that_breaks_off_is_no_http_400() -> None:
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}"
+    async with listening(half) as port, client(f"http://127.0.0.1:{port}/v1") as llm:
+        with pytest.raises(LLMUnavailable, match=r"the answer breaks off, or can't be unpacked \(after 6 tries\)$"):
+            await llm.ask(text_question())
+
+
+async def test_a_certificate_that_is_not_trusted_is_named(tmp_path: Path) -> None:
+    _, tls = self_signed(tmp_path, "IP:127.0.0.1")
+    async with listening(b"", ssl=tls) as port, client(f"https://127.0.0.1:{port}/v1") as llm:
+        with pytest.raises(PreflightFailed, match=r"no secure connection: .*self-signed certificate.* SSL_CERT_FILE"):
+            await llm.preflight()
+
+
+async def test_an_ipv6_address_is_named_as_it_is_written() -> None:
+    async with client("http://[::1]:1/v1") as llm:
+        with pytest.raises(LLMUnavailable, match=r"http://\[::1\]:1/v1: the connection"):
             await llm.ask(text_question())
 
 

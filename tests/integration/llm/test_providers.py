@@ -223,3 +223,12 @@ async def test_a_redirect_is_not_followed_with_the_key() -> None:
                     await llm.ask(score_question())
     assert elsewhere.requests["llm"] == elsewhere.requests["models"] == []
     assert "t-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Location": ""}, {"Location": "http://[::1/"}])
+async def test_a_redirect_without_an_address_is_not_said_to_lead_to_itself(headers: dict[str, str]) -> None:
+    moved = Reply(status=307, body=b"", headers=headers)
+    with ScriptedServer(good, models=replies(moved)) as server:
+        async with client(server, "openai") as llm:
+            with pytest.raises(PreflightFailed, match=f"{server.base_url} redirects to no address; set base_url"):
+                await llm.preflight()
