@@ -81,10 +81,11 @@ def _spellings(secret: str) -> Iterable[str]:
         yield json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
     yield repr(secret)[1:-1]
     yield html.escape(secret)
-    for encoded in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+    raw = secret.encode("utf-8", "replace")  # a variable may hold bytes that are no UTF-8
+    yield raw.decode()
+    for encoded in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), encoded)
-    raw = secret.encode("utf-8", "replace")
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         for offset in range(3):
             yield _determined(encode(b"\0" * offset + raw).decode().rstrip("="), offset, len(raw))

@@ -11,6 +11,8 @@ DEEPEST: Final = 50
 """How deep arguments may nest. Deeper ones are kept as text: writing them would fail."""
 LARGEST_CHARACTERS: Final = 1_000_000
 """How long arguments may be as JSON. Of longer ones the beginning is kept."""
+LARGEST_INTEGER: Final = 10**299
+"""Files with larger ones could not be read again."""
 UNREADABLE: Final = "_raw"
 """The key under which arguments are kept as text that can't be kept as they are."""
 _BEGINNING: Final = 1_000
@@ -29,9 +31,11 @@ def storable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fits(value: object, levels: int = DEEPEST) -> bool:
-    """Whether a value nests no deeper than `levels` and holds only numbers that JSON knows."""
+    """Whether a value nests no deeper than `levels` and holds only numbers that can be read again."""
     if isinstance(value, float):
         return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) < LARGEST_INTEGER
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return levels > 0 and all(fits(item, levels - 1) for item in inner)
 

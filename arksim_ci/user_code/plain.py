@@ -9,19 +9,24 @@ from typing import Any
 
 MAX_DEPTH = 40
 """Deeper nesting is cut: the reader of the JSON could not follow it."""
+LARGEST_INTEGER = 10**299
+"""Files with larger ones could not be read again."""
 
 
 def plain(value: Any, depth: int = 0) -> Any:  # noqa: PLR0911 - one a kind
     """Turn a value into JSON data: models become dictionaries, what JSON can't hold becomes text.
 
-    Lone surrogates, which no file can hold, become `?`; numbers that are not finite become text.
+    Lone surrogates, which no file can hold, become `?`; numbers that are not finite become text, and so do
+    integers from `LARGEST_INTEGER` on: hexadecimal, as Python writes no more than 4,300 digits.
     """
     if depth > MAX_DEPTH:
         return "..."
     if isinstance(value, enum.Enum):
         return plain(value.value, depth + 1)
-    if value is None or isinstance(value, (bool, int)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        return value if abs(value) < LARGEST_INTEGER else hex(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, str):

@@ -60,3 +60,10 @@ def test_each_line_of_a_secret_is_one() -> None:
     assert redact("first_line_of_it") == "***"
     assert redact("last_line_of_it and short") == "*** and short"
     assert "line_of_it" not in redact(json.dumps("-----BEGIN-----\nfirst_line_of_it\r\nshort\nlast_line_of_it"))
+
+
+@pytest.mark.parametrize("secret", ["p\udce4ss-w\udcf6rd", "half \ud83d of a pair"])
+def test_a_secret_that_is_no_utf_8_is_found_as_it_is_and_as_files_hold_it(secret: str) -> None:
+    redact = redactor([secret])
+    for text in (secret, secret.encode("utf-8", "replace").decode(), json.dumps(secret)[1:-1]):
+        assert redact(f"x {text} y") == "x *** y"

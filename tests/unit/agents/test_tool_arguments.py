@@ -39,3 +39,5 @@ def test_of_arguments_that_are_too_long_the_beginning_is_kept_and_the_length() -
 
 def test_numbers_that_json_does_not_know_become_text() -> None:
     assert storable_arguments({"x": float("nan")}) == {"_raw": '{"x": NaN}'}
+    assert storable_arguments({"x": 10**298}) == {"x": 10**298}
+    assert storable_arguments({"x": 10**400}) == {"_raw": f'{{"x": {10**400}}}'}

@@ -26,6 +26,8 @@ class Kind(enum.Enum):
         ({"a": (1, {2})}, {"a": [1, [2]]}),
         ({1: Odd()}, {"1": "odd ?"}),
         (float("nan"), "nan"),
+        (-(10**298), -(10**298)),
+        ({"n": 10**300}, {"n": hex(10**300)}),
         (Kind.A, "a"),
         ("\udfff", "?"),
         (ToolCall(id="1", name="n", source=ToolCallSource.OTEL_TRACE), {"id": "1", "name": "n", "arguments": {}, "result": None, "error": None, "source": "otel_trace"}),
