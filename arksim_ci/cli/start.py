@@ -8,9 +8,10 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from arksim_ci.config.overrides import Overrides, parse_overrides
+if TYPE_CHECKING:
+    from arksim_ci.config.overrides import Overrides
 
 T = TypeVar("T")
 
@@ -28,6 +29,8 @@ class RunBroke(Exception):
 
 def overrides_of(arguments: Sequence[str]) -> list[Overrides]:
     """The overrides of a command line; their paths start from the working directory."""
+    from arksim_ci.config.overrides import Overrides, parse_overrides  # noqa: PLC0415  (brings every setting along)
+
     values = parse_overrides(arguments)
     return [Overrides(values, "the command line", Path.cwd())] if values else []
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-import tomllib
 import unicodedata
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -150,12 +149,18 @@ def _parse_yaml(text: str) -> None:
         raise ValueError(str(error)) from error
 
 
+def _parse_toml(text: str) -> None:
+    import tomllib  # noqa: PLC0415  (needed only where TOML is changed)
+
+    tomllib.loads(text)
+
+
 _PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
     ".py": ast.parse,
     ".pyi": ast.parse,
     ".json": json.loads,
     ".ipynb": json.loads,
-    ".toml": tomllib.loads,
+    ".toml": _parse_toml,
     ".yaml": _parse_yaml,
     ".yml": _parse_yaml,
 }

@@ -78,16 +78,16 @@ def compare(
 
 def _pairs(before: Sequence[KnownError], now: Sequence[KnownError]) -> dict[int, KnownError]:
     """The newer error for each number of an earlier one, where there is one."""
-    near = sorted(
-        (
-            (-_nearness(old, new), old.number, new.number, new)
-            for old in before
-            for new in now
-            if old.error.behavior_failure_category == new.error.behavior_failure_category
-            and set(old.scenario_ids) & set(new.scenario_ids)
-        ),
-        key=lambda pair: pair[:3],
-    )
+    shown: dict[tuple[str, str], list[KnownError]] = {}
+    for new in now:
+        for scenario in new.scenario_ids:
+            shown.setdefault((new.error.behavior_failure_category, scenario), []).append(new)
+    near = []
+    for old in before:
+        places = ((old.error.behavior_failure_category, scenario) for scenario in old.scenario_ids)
+        beside = {new.number: new for place in places for new in shown.get(place, ())}
+        near += [(-_nearness(old, new), old.number, number, new) for number, new in beside.items()]
+    near.sort(key=lambda pair: pair[:3])
     found: dict[int, KnownError] = {}
     taken: set[int] = set()
     for _, old_number, new_number, new in near:

@@ -32,9 +32,12 @@ def build_llm(
         from arksim_ci.llm.offline import OfflineLLM  # noqa: PLC0415
 
         return OfflineLLM(admit=limits.admit)
-    from arksim_ci.llm.cache import AnswerCache  # noqa: PLC0415
     from arksim_ci.llm.openai import OpenAIClient  # noqa: PLC0415
 
-    identity = (settings.provider, settings.model, settings.base_url or "", settings.azure_deployment or "")
-    cache = AnswerCache(cache_dir, identity) if cache_dir is not None else None
+    cache = None
+    if cache_dir is not None:
+        from arksim_ci.llm.cache import AnswerCache  # noqa: PLC0415
+
+        identity = (settings.provider, settings.model, settings.base_url or "", settings.azure_deployment or "")
+        cache = AnswerCache(cache_dir, identity)
     return OpenAIClient(settings, limits, timeout_seconds=timeout_seconds, cache=cache, now=now)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from arksim_ci.config.providers import ProviderSettings
-from arksim_ci.llm.cache import AnswerCache
 from arksim_ci.llm.client import (
     Answer,
     AnswerInvalid,
@@ -29,6 +28,9 @@ from arksim_ci.llm.server import LARGEST_ANSWER, AnswerTooLarge, Server
 from arksim_ci.llm.server_error import ServerError
 from arksim_ci.llm.structured import Form, Forms, forms_of, has_shape
 from arksim_ci.schema.verdict import Usage
+
+if TYPE_CHECKING:
+    from arksim_ci.llm.cache import AnswerCache
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ reason, and what no conversation shows (run not completed, coverage) is a case o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree
@@ -63,16 +63,28 @@ def _gate_cases(results: Results) -> Iterable[_Case]:
 
 
 def _conversation_cases(results: Results) -> Iterable[_Case]:
+    checks = [(check, _by_conversation(check)) for check in results.verdict.checks]
+    silence_counts = any(failure.type == "AGENT_NEVER_SPOKE" for failure in results.verdict.failures)
     for conversation in results.simulation.conversations:
-        yield _answers_case(conversation, results)
-        scored = results.scored.get(conversation.conversation_id)
-        for check in results.verdict.checks:
-            case = _check_case(check, conversation, results.names[conversation.conversation_id], scored)
+        name = conversation.conversation_id
+        yield _answers_case(conversation, results, silence_counts=silence_counts)
+        for check, failing in checks:
+            case = _check_case(
+                check, failing.get(name, []), conversation, results.names[name], results.scored.get(name)
+            )
             if case:
                 yield case
 
 
-def _answers_case(conversation: Conversation, results: Results) -> _Case:
+def _by_conversation(check: Check) -> dict[str, list[Failing]]:
+    """The places where a check failed, by the conversation's id."""
+    found: dict[str, list[Failing]] = {}
+    for each in check.failing:
+        found.setdefault(each.conversation_id, []).append(each)
+    return found
+
+
+def _answers_case(conversation: Conversation, results: Results, *, silence_counts: bool) -> _Case:
     name = f"{results.names[conversation.conversation_id]}: the agent answers"
     silence = conversation.silence()
     if conversation.not_finished:
@@ -82,18 +94,20 @@ def _answers_case(conversation: Conversation, results: Results) -> _Case:
         )
     if silence is None:
         return _Case(conversation.scenario_id, name)
-    counts = any(failure.type == "AGENT_NEVER_SPOKE" for failure in results.verdict.failures)
     what = "never spoke" if silence.kind == "never_spoke" else "stopped answering"
     message = f"The agent {what}: {silence.cause}"
-    return _Case(conversation.scenario_id, name, "failure" if counts else "skipped", message)
+    return _Case(conversation.scenario_id, name, "failure" if silence_counts else "skipped", message)
 
 
 def _check_case(
-    check: Check, conversation: Conversation, called: str, scored: ConversationEvaluation | None
+    check: Check,
+    failing: Sequence[Failing],
+    conversation: Conversation,
+    called: str,
+    scored: ConversationEvaluation | None,
 ) -> _Case | None:
-    """One check of one conversation; None where it has nothing to read there."""
+    """One check of one conversation, with the places where it failed there; None where it has nothing to read there."""
     name = f"{called}: {check.name}"
-    failing = [each for each in check.failing if each.conversation_id == conversation.conversation_id]
     if failing:
         message = "; ".join(_failing_text(check, each) for each in failing)
         if check.passed is not False:

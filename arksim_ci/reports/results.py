@@ -8,7 +8,7 @@ from functools import cached_property
 
 from arksim_ci.schema.evaluation import ConversationEvaluation, Evaluation, Occurrence, TurnEvaluation, UniqueError
 from arksim_ci.schema.recommendation import Recommendation, Recommendations
-from arksim_ci.schema.scenario import Scenarios
+from arksim_ci.schema.scenario import Scenario, Scenarios
 from arksim_ci.schema.simulation import Conversation, Simulation, Turn
 from arksim_ci.schema.verdict import Verdict
 from arksim_ci.schema.vocabulary import GOAL_NOT_COMPLETED, SEVERITIES
@@ -93,6 +93,10 @@ class Results:
     def _recommendations(self) -> dict[str, Recommendation]:
         found = self.recommendations.recommendations if self.recommendations else []
         return {each.unique_error_id: each for each in found}
+
+    @cached_property
+    def _scenarios(self) -> dict[str, Scenario]:
+        return {each.scenario_id: each for each in self.scenarios.scenarios} if self.scenarios else {}
 
     @cached_property
     def _turns(self) -> dict[tuple[str, int], Turn]:
@@ -180,7 +184,5 @@ class Results:
         value = conversation.simulated_user_prompt.variables.get(f"scenario.{field}")
         if isinstance(value, str) and value:
             return value
-        for scenario in self.scenarios.scenarios if self.scenarios else ():
-            if scenario.scenario_id == conversation.scenario_id:
-                return str(getattr(scenario, field))
-        return ""
+        scenario = self._scenarios.get(conversation.scenario_id)
+        return str(getattr(scenario, field)) if scenario else ""

@@ -76,6 +76,10 @@ def test_help_and_version_are_cheap(arguments: list[str], code: int) -> None:
     assert seconds_of(arguments, code) <= MOST_SECONDS
 
 
+def test_the_list_of_commands_needs_no_settings() -> None:
+    assert imported(["--help"]) & {*HEAVY, "pydantic", "yaml"} == set()
+
+
 def test_importing_the_package_imports_nothing_of_it(tmp_path: Path) -> None:
     script = "import sys, json, arksim_ci; print(json.dumps([name for name in sys.modules if name.startswith(('arksim_ci.', 'pydantic'))]))"  # fmt: skip
     python = command_line()[0]
