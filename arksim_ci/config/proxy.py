@@ -68,7 +68,7 @@ def through(proxy: str | None) -> Iterator[None]:
         if isinstance(error, aiohttp.ClientHttpProxyError):
             passing = llm_status_is_retryable(error.status)
             raise ProxyFault(f"the proxy {address.origin()} answers HTTP {error.status}", passing=passing) from None
-        if error.host != address.raw_host:
+        if (error.host, error.port) != (address.raw_host, address.port):
             raise
         cause = error.strerror or type(error).__name__
         raise ProxyFault(f"the proxy {address.origin()} can't be reached: {cause}", passing=True) from None

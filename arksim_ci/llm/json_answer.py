@@ -12,6 +12,7 @@ _FENCE: Final = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 _OPENING: Final = re.compile(r"[{\[]")
 _LIKE_JSON: Final = re.compile(r"[{\[]\s*[\"{\[]")
 _PLACES_TRIED: Final = 50
+_DEEPEST: Final = 50
 _LONGEST_PROSE: Final = 200_000
 
 
@@ -99,16 +100,22 @@ def _constant(text: str) -> object:
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_float=_number, parse_constant=_constant)
 
 
-def whole_characters(value: object) -> object:
-    """The value with half characters (lone surrogates, which JSON can spell) replaced, so that it can be written as UTF-8."""
+def whole_characters(value: object, levels: int = _DEEPEST) -> object:
+    """The value with half characters (lone surrogates, which JSON can spell) replaced, so that it can be written as UTF-8.
+
+    Raises:
+        NotJson: it nests deeper than `levels`: not everything that handles it could follow.
+    """
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return value
+    if isinstance(value, list | dict) and levels == 0:
+        raise NotJson("the answer nests too deeply")
     if isinstance(value, list):
-        return [whole_characters(item) for item in value]
+        return [whole_characters(item, levels - 1) for item in value]
     if isinstance(value, dict):
-        return {str(whole_characters(key)): whole_characters(item) for key, item in value.items()}
+        return {str(whole_characters(key)): whole_characters(item, levels - 1) for key, item in value.items()}
     return value

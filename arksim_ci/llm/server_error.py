@@ -93,7 +93,10 @@ def from_body(
     status: int, headers: Mapping[str, str], data: object, now: float, secrets: tuple[str, ...]
 ) -> ServerError:
     """The same from a parsed body: some gateways put an error into an answer with HTTP 200."""
-    message, codes, param = _words(data)
+    try:
+        message, codes, param = _words(data)
+    except RecursionError:  # it nests so deeply that it can be read, but not be written
+        message, codes, param = "", frozenset[str](), ""
     message = safe_text(message, secrets, 2_000)
     quota = bool(_QUOTA & codes)
     said = safe_text(message)

@@ -181,3 +181,12 @@ async def test_a_model_that_changes_during_the_run_is_noted() -> None:
             await llm.ask(score_question())
             assert llm.notes() == ["The server answered as more than one model: a, b."]
             assert llm.model == "a"
+
+
+@pytest.mark.parametrize("levels", [51, 600, 950])
+async def test_an_answer_that_nests_too_deeply_costs_itself_and_not_the_run(levels: int) -> None:
+    deep = '{"score": 4, "reason": ' + "[" * levels + "]" * levels + "}"
+    with ScriptedServer(replies(Reply(content=deep))) as server:
+        async with client(server) as llm:
+            with pytest.raises(AnswerInvalid, match=r"nests too deeply|not whole JSON"):
+                await llm.ask(score_question())

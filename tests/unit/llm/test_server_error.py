@@ -87,3 +87,10 @@ def test_a_used_up_quota_is_no_throttling() -> None:
 
 def test_what_the_server_asks_to_wait_is_read() -> None:
     assert read(503, {}, {"retry-after": "4"}).retry_after == 4
+
+
+@pytest.mark.parametrize("shape", ['{"error": {"message": %s}}', '{"detail": %s}', '{"error": %s}', "%s"])
+def test_an_error_that_nests_however_deeply_is_an_error(shape: str) -> None:
+    for levels in range(900, 1_010):
+        body = shape % ("[" * levels + "]" * levels)
+        assert from_response(400, {}, body.encode(), 0, ()).status == 400
