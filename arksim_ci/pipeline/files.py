@@ -53,9 +53,12 @@ def write_all(
         copy_to: a second place for simulation.json.
         html: whether to write the HTML report.
     """
-    results = redacted(results, redact)
     files: list[Path] = []
     trouble: list[str] = []
+    try:
+        results = redacted(results, redact)
+    except Exception as bug:  # each file is redacted once more when it is written
+        trouble.append(_said(bug, "The results could not be redacted as a whole", redact))
     steps: tuple[Callable[[], list[Path]], ...] = (
         lambda: write_simulation(results, folder, copy_to, redact),
         lambda: write_results(results, focus, folder, redact),
@@ -67,9 +70,14 @@ def write_all(
         except OutputRefused as error:
             trouble.append(str(error))
         except Exception as bug:  # a report that can't be made takes nothing else with it
-            logger.error("A file could not be made:\n%s", redact("".join(traceback.format_exception(bug))))
-            trouble.append(f"internal error: {redact(f'{type(bug).__name__}: {bug}')}")
+            trouble.append(_said(bug, "A file could not be made", redact))
     return Written(results, tuple(files), tuple(trouble))
+
+
+def _said(bug: Exception, what: str, redact: Redact) -> str:
+    """Log a bug of ours; returns the sentence about it."""
+    logger.error("%s:\n%s", what, redact("".join(traceback.format_exception(bug))))
+    return f"internal error: {redact(f'{type(bug).__name__}: {bug}')}"
 
 
 def write_simulation(results: Results, folder: OutputFolder, copy_to: Path | None, redact: Redact) -> list[Path]:
