@@ -155,7 +155,7 @@ def as_json(model: BaseModel, redact: Redact, *, exclude_none: bool = False) -> 
         ValueError: it holds a number that is none.
     """
     value = redact_json(model.model_dump(mode="python", exclude_none=exclude_none), _in_file(redact))
-    text = to_json(value, indent=2).decode()  # a fifteenth of what json.dumps with an indent takes
+    text = to_json(value, indent=2).decode()  # a seventh of what json.dumps with an indent takes
     if "NaN" in text or "Infinity" in text:  # as words, mostly
         json.dumps(value, allow_nan=False)
     return text + "\n"
