@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urljoin, urlsplit
@@ -22,6 +23,8 @@ _LARGEST_ERROR: Final = 64 * 1024
 _MOST_CONNECTIONS: Final = 1000
 _KEEP_ALIVE_SECONDS: Final = 4.0
 """Shorter than servers keep idle connections (5 s and more), so that a request is not sent into a closing one."""
+_AZURE_API: Final = re.compile(r"/openai(/v1)?/*$")
+"""How Azure's portal may show an endpoint: with the beginning of the API's own path."""
 _HEADERS: Final = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "arksim-ci"}
 
 
@@ -161,6 +164,7 @@ class Server:
         base_url, _, query = self._base_url.partition("#")[0].partition("?")
         settings = self._settings
         if settings.provider == "azure":
+            base_url = _AZURE_API.sub("", base_url)
             path = f"/openai/deployments/{quote(settings.azure_deployment or settings.model, safe='')}{path}"
             query = f"api-version={quote(settings.azure_api_version or '')}"
         return f"{base_url.rstrip('/')}{path}{'?' if query else ''}{query}"

@@ -39,6 +39,14 @@ async def test_azure_is_asked_by_deployment_and_version() -> None:
     assert request.headers["api-key"] == KEY
 
 
+@pytest.mark.parametrize("ending", ["/", "/openai", "/openai/", "/openai/v1/"])
+async def test_an_azure_endpoint_may_end_as_the_portal_shows_it(ending: str) -> None:
+    with ScriptedServer(good) as server:
+        async with client(server.base_url.removesuffix("/v1") + ending, "azure") as llm:
+            await llm.ask(score_question())
+    assert server.requests["llm"][0].path == "/openai/deployments/my-deployment/chat/completions"
+
+
 async def test_a_server_without_a_key_gets_none() -> None:
     with ScriptedServer(good) as server:
         async with client(server, "ollama", key=None) as llm:
