@@ -79,12 +79,12 @@ class OutputFolder:
         Raises:
             OutputRefused: another run writes to it now.
         """
-        handle = os.open(self.path, os.O_RDONLY)
+        handle = _lock(self.path)
         try:
-            _lock(handle, self.path)
             yield
         finally:
-            os.close(handle)
+            if handle is not None:
+                os.close(handle)
 
     def clear(self, keep: Iterable[str] = ()) -> None:
         """Delete the results of an earlier run, so that nothing old is ever mixed in.
@@ -144,18 +144,27 @@ def write_whole(path: Path, text: str) -> Path:
     return path
 
 
-def _lock(handle: int, path: Path) -> None:
-    """Lock an open folder. Where the system or the file system has no such locks, nothing is locked."""
+def _lock(path: Path) -> int | None:
+    """Open a folder and lock it, until it is closed; None where the system or the file system can't do that.
+
+    Raises:
+        OutputRefused: somebody else has locked it.
+    """
+    handle = None
     try:
         import fcntl  # noqa: PLC0415  (not on Windows)
 
+        handle = os.open(path, os.O_RDONLY)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
+        if handle is not None:
+            os.close(handle)
         raise OutputRefused(
             f"{path}: another run writes to it now; wait for its end, or choose another folder"
         ) from error
     except (ImportError, OSError):
         pass
+    return handle
 
 
 def _make_folder(folder: Path) -> None:

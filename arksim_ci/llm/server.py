@@ -35,7 +35,7 @@ class AnswerTooLarge(Exception):
 class Server:
     """Sends requests to a provider, each under one time limit, and never retries.
 
-    `aiohttp` alone: the `openai` package over the same `aiohttp` took three times the CPU for a request, and 0.3 s more at the start.
+    `aiohttp` alone: the `openai` package over the same `aiohttp` took nearly three times the CPU for a request, and 0.3 s more at the start.
 
     Parameters:
         settings: how the provider is reached.
